@@ -1,0 +1,154 @@
+"""What a script sees: the request in no provider's dialect.
+
+Every dialect parses into this. A `Conversation` is immutable and holds the whole history; what it
+derives (turn, results, ...) follows from the messages alone, never from anything kept between
+requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that the model made earlier; `arguments` is the string as it was sent."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of the history.
+
+    `developer` is `system`; text parts are joined with a newline. A tool result has `call_id`, and
+    `tool`, the name of the call it answers ("" if there is no such call). `beside_results` marks
+    user text that came in one wire message with tool results (Messages dialect): it does not open
+    a new user turn. `images` counts image parts.
+    """
+
+    role: Role
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
+    tool: str = ""
+    is_error: bool = False
+    beside_results: bool = False
+    images: int = 0
+
+    @property
+    def opens_turn(self) -> bool:
+        """Whether this is the user speaking, not tools answering."""
+        return self.role == "user" and not self.beside_results
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A tool that the client offers; `parameters` is its JSON Schema, None if it gave none."""
+
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool answered to a call of the last assistant turn."""
+
+    tool: str
+    text: str
+    call_id: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something in the transcript that a real service refuses, or that is worth a note.
+
+    `rule` is its name in the strict table, `index` the offending wire message (0-based),
+    `detail` the sentence that says what is wrong.
+    """
+
+    rule: str
+    index: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A whole request. Token figures follow the `wire` rule.
+
+    `turn` is what the script goes by: 0 before the model has said anything, then
+    max(assistant turns, highest own call id + 1), less what `turn_from` and `turn_offset` take
+    off. `position` is the same before that: ids of a reply follow from it. `max_output` is the
+    client's cap on output tokens. `violations` were let through (lenient), `notes` always are.
+    `options` holds what else the dialect's request said about the form of the answer.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[Offered, ...] = ()
+    turn: int = 0
+    position: int = 0
+    prompt_tokens: int = 0
+    max_output: int | None = None
+    stream: bool = False
+    violations: tuple[Violation, ...] = ()
+    notes: tuple[Violation, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def since_last_user(self) -> int:
+        """Assistant turns since the user last spoke."""
+        return sum(1 for message in self._tail() if message.role == "assistant")
+
+    @property
+    def user_messages(self) -> tuple[str, ...]:
+        """What the user said, in order."""
+        return tuple(message.text for message in self.messages if message.opens_turn)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Tool results after the last assistant turn; none once the user has spoken again."""
+        found = []
+        for message in reversed(self.messages):
+            if message.role == "assistant" or message.opens_turn:
+                break
+            if message.role == "tool":
+                found.append(_result(message))
+        return tuple(reversed(found))
+
+    @property
+    def last_result(self) -> Result | None:
+        """The last of `results`, if there is one."""
+        results = self.results
+        return results[-1] if results else None
+
+    @property
+    def system_text(self) -> str:
+        """All system and developer text, joined with newlines."""
+        return "\n".join(message.text for message in self.messages if message.role == "system")
+
+    def offers(self, name: str) -> bool:
+        """Whether the client offers a tool of this name."""
+        return any(tool.name == name for tool in self.tools)
+
+    def seen(self, text: str) -> bool:
+        """Whether any message, of any role, contains `text`."""
+        return any(text in message.text for message in self.messages)
+
+    def _tail(self) -> Iterator[Message]:
+        for message in reversed(self.messages):
+            if message.opens_turn:
+                return
+            yield message
+
+
+def _result(message: Message) -> Result:
+    return Result(message.tool, message.text, message.call_id, message.is_error)

@@ -1,0 +1,194 @@
+"""What a script answers, in no provider's dialect: blocks, and what is said about them.
+
+A reply is data. Dialects render it, `completion.complete` fills in what it leaves open.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+Finish: TypeAlias = Literal[
+    "stop",
+    "tool_calls",
+    "length",
+    "content_filter",
+    "refusal",
+    "stop_sequence",
+    "pause",
+    "context_window",
+]
+"""Why a reply ended, in neutral words; each dialect has its own for them."""
+
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_NEVER_WITH_CALLS = frozenset({"stop", "stop_sequence", "pause"})
+
+
+class ImpossibleReply(ValueError):
+    """A reply that no real service can send and that names no fault to excuse it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words for the user."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A request to run a tool.
+
+    `arguments` is the string as it goes over the wire, JSON or (as real models do) not.
+    `id` None becomes `fake{turn}` for the first call of a reply, `fake{turn}p{k}` for the k-th
+    further one.
+    """
+
+    name: str
+    arguments: str = "{}"
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Reasoning shown beside the answer, in dialects that have a place for it."""
+
+    text: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The model declines, in the place that the dialect keeps for that."""
+
+    text: str
+
+
+Block: TypeAlias = Text | ToolCall | Thinking | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens to report in place of the counted ones; None leaves the count."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+def _read_only(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(params))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong on the wire, by name, with its parameters."""
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", _read_only(self.params))
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(sorted((key, repr(v)) for key, v in self.params.items()))))
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a reply arrives: seconds to the first token, then tokens per second.
+
+    `jitter` is the fraction by which each gap may vary, 0 to 1. None means at once.
+    """
+
+    first_token: float = 0.0
+    tokens_per_second: float | None = None
+    jitter: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One model turn: blocks in the order they are sent, and what is said about them.
+
+    `finish` None is derived: `tool_calls` if there is a call, `refusal` if there is a refusal,
+    else `stop`. `usage` None is counted. Raises `ImpossibleReply` for what no service can send,
+    unless `fault` names what went wrong.
+    """
+
+    blocks: tuple[Block, ...] = ()
+    finish: Finish | None = None
+    usage: Usage | None = None
+    fault: Fault | None = None
+    pace: Pace | None = None
+
+    def __post_init__(self) -> None:
+        if self.fault is None:
+            _refuse_impossible(self)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls, in order."""
+        return tuple(block for block in self.blocks if isinstance(block, ToolCall))
+
+    @property
+    def text(self) -> str:
+        """The words for the user, joined."""
+        return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+
+def _refuse_impossible(reply: Reply) -> None:
+    calls = reply.calls
+    if reply.finish == "tool_calls" and not calls:
+        raise ImpossibleReply(
+            "finish 'tool_calls' needs a tool call in the reply; add one, or name a fault"
+        )
+    if calls and reply.finish in _NEVER_WITH_CALLS:
+        raise ImpossibleReply(
+            f"finish {reply.finish!r} cannot stand beside tool calls; leave finish out "
+            "(it becomes 'tool_calls'), or name a fault"
+        )
+    for call in calls:
+        _refuse_impossible_call(call)
+    ids = [call.id for call in calls if call.id is not None]
+    if len(ids) != len(set(ids)):
+        raise ImpossibleReply(f"two tool calls with one id in {ids}; or name a fault")
+
+
+def _refuse_impossible_call(call: ToolCall) -> None:
+    if not _TOOL_NAME.fullmatch(call.name):
+        raise ImpossibleReply(
+            f"tool name {call.name!r} is not 1 to 128 of a-z, A-Z, 0-9, _ and -; or name a fault"
+        )
+    if call.id is not None and not _CALL_ID.fullmatch(call.id):
+        raise ImpossibleReply(
+            f"call id {call.id!r} is not 1 to 40 of a-z, A-Z, 0-9, _ and -; or name a fault"
+        )
+
+
+def call(name: str, arguments: Mapping[str, Any] | str | None = None) -> ToolCall:
+    """A tool call; a mapping becomes compact JSON, a string is sent as it is, None is `{}`."""
+    if isinstance(arguments, str):
+        return ToolCall(name, arguments)
+    return ToolCall(name, json.dumps(arguments or {}, separators=(",", ":"), ensure_ascii=False))
+
+
+def say(*parts: str | ToolCall) -> Reply:
+    """A reply of words, and of calls where they are given, in this order.
+
+    `say("Done.")`, `say("Let me look.", call("list_files"))`.
+    """
+    return Reply(tuple(Text(part) if isinstance(part, str) else part for part in parts))
+
+
+def ask(name: str, arguments: Mapping[str, Any] | str | None = None, *more: ToolCall) -> Reply:
+    """A reply that asks for one tool, or for several at once.
+
+    `ask("list_files")`, `ask("read_file", {"path": "a"}, call("list_files"))`.
+    """
+    return Reply((call(name, arguments), *more))

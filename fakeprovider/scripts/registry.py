@@ -1,0 +1,82 @@
+"""Which scripts there are, and how one is found by name.
+
+Another package adds scripts through the entry-point group `fakeprovider.scripts`; those that come
+with this one are found without, so that a checkout works before it is installed again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeAlias
+
+from fakeprovider.conversation import Conversation
+from fakeprovider.replies import Reply
+
+Script: TypeAlias = Callable[[Conversation], Reply]
+"""A pure function: the same conversation gets the same reply."""
+
+GROUP = "fakeprovider.scripts"
+
+
+class UnknownScript(KeyError):
+    """No script of that name; the message lists those there are."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"no script named {name!r}; there are: {', '.join(sorted(known))}")
+        self.name = name
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show it quoted
+
+
+class Registry(Mapping[str, Script]):
+    """Scripts by name. Those of entry points are imported when first asked for."""
+
+    def __init__(self, scripts: Mapping[str, Script], installed: Iterable[EntryPoint] = ()) -> None:
+        self._scripts = dict(scripts)
+        self._installed = {point.name: point for point in installed if point.name not in scripts}
+
+    def __getitem__(self, name: str) -> Script:
+        script = self._scripts.get(name)
+        if script is None:
+            script = self._scripts[name] = self._load(name)
+        return script
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self._scripts, *self._installed}))
+
+    def __len__(self) -> int:
+        return len({*self._scripts, *self._installed})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._scripts or name in self._installed
+
+    def _load(self, name: str) -> Script:
+        point = self._installed.get(name)
+        if point is None:
+            raise UnknownScript(name, self)
+        script: Script = point.load()
+        return script
+
+
+def describe(script: Script) -> str:
+    """The first line of a script's docstring, or "" if it has none."""
+    return (inspect.getdoc(script) or "").partition("\n")[0]
+
+
+def builtin() -> dict[str, Script]:
+    """The scripts of this package: each module's `SCRIPTS`, by name."""
+    package = import_module("fakeprovider.scripts")
+    found: dict[str, Script] = {}
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        found.update(getattr(import_module(module.name), "SCRIPTS", {}))
+    return found
+
+
+def discover(extra: Mapping[str, Script] | None = None) -> Registry:
+    """All scripts: `extra` first, then the built-in ones, then those of entry points."""
+    return Registry({**builtin(), **(extra or {})}, entry_points(group=GROUP))
