@@ -1,0 +1,33 @@
+"""Model clients and the shapes between them and the loop."""
+
+from .base import (
+    Attempt,
+    Call,
+    CancelSignal,
+    Message,
+    Model,
+    ModelCancelled,
+    ModelError,
+    ModelReply,
+    Role,
+    ToolSpec,
+    Usage,
+)
+from .chat import ChatModel
+from .timeouts import Timeouts
+
+__all__ = [
+    "Attempt",
+    "Call",
+    "CancelSignal",
+    "ChatModel",
+    "Message",
+    "Model",
+    "ModelCancelled",
+    "ModelError",
+    "ModelReply",
+    "Role",
+    "Timeouts",
+    "ToolSpec",
+    "Usage",
+]

@@ -6,6 +6,7 @@ retry by itself, does not charge and does not run tools: those belong to the loo
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
@@ -61,7 +62,9 @@ class ModelReply(msgspec.Struct, frozen=True, omit_defaults=True):
     """One whole reply. `finish` is the provider's own word, brought to chat's vocabulary:
     `stop`, `tool_calls`, `length`, `content_filter`, `refusal`, `pause`, `context_window`;
     None if the provider never said. `usage` is None when the provider did not report it.
-    `model` is the model that answered, which need not be the one asked for.
+    `model` is the model that answered, which need not be the one asked for. `notes` are oddities
+    that did not spoil the reply, in words, for the trace. `attempts` are the failed requests that
+    came before this reply when a wrapper retried: each is to be charged like an error's `partial`.
     """
 
     text: str = ""
@@ -70,6 +73,21 @@ class ModelReply(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage | None = None
     model: str | None = None
     opaque: dict[str, Any] = {}
+    notes: tuple[str, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+
+
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One failed request that was retried. `waited` is the pause after it, in seconds.
+
+    `partial` as in `ModelError`: None means that it cannot have been charged.
+    """
+
+    message: str
+    status: int | None = None
+    code: str | None = None
+    waited: float = 0.0
+    partial: ModelReply | None = None
 
 
 class CancelSignal(Protocol):
@@ -85,9 +103,18 @@ class CancelSignal(Protocol):
 class ModelError(Exception):
     """A request that brought no usable reply.
 
-    `status` is the HTTP status (None for a broken connection), `code` the provider's own code,
-    `retry_after` in seconds if it was sent, `partial` what had been received (charged, never run),
-    `retryable` whether the same request may succeed later.
+    `status` is the HTTP status (None for a broken connection; for an error inside a stream, the
+    status that the provider's error type stands for). `code` is the provider's own code, except
+    for the two that the loop must recognise whoever sent them: `context_length_exceeded` and
+    `insufficient_quota`. `retry_after` is in seconds, if it was sent. `retryable` says whether the
+    same request may succeed later.
+
+    `partial` is what had been received (charged, never run). It is None where the provider cannot
+    have charged: no connection, or an error status instead of a reply. It is an empty reply where
+    the request went out and nothing came back. Its `usage` is None or flagged as estimated.
+
+    `attempts` are earlier failures of the same `ask`, when a wrapper retried. `gave_up` is why it
+    did not go on (`rate_limited`, `attempts`, `budget`), None where nothing was retried.
     """
 
     def __init__(
@@ -99,6 +126,9 @@ class ModelError(Exception):
         retry_after: float | None = None,
         retryable: bool = False,
         partial: ModelReply | None = None,
+        request_id: str | None = None,
+        attempts: tuple[Attempt, ...] = (),
+        gave_up: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -106,6 +136,20 @@ class ModelError(Exception):
         self.retry_after = retry_after
         self.retryable = retryable
         self.partial = partial
+        self.request_id = request_id
+        self.attempts = attempts
+        self.gave_up = gave_up
+
+
+class ModelCancelled(asyncio.CancelledError):
+    """The run's signal ended a request. `partial` and `attempts` as in `ModelError`."""
+
+    def __init__(
+        self, *, partial: ModelReply | None = None, attempts: tuple[Attempt, ...] = ()
+    ) -> None:
+        super().__init__("the run was cancelled")
+        self.partial = partial
+        self.attempts = attempts
 
 
 class Model(Protocol):
@@ -122,7 +166,7 @@ class Model(Protocol):
         cancel: CancelSignal | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> ModelReply:
-        """Send one request; raise `ModelError` (cancelled: `asyncio.CancelledError`)."""
+        """Send one request; raise `ModelError`, or `ModelCancelled` when `cancel` was set."""
         ...
 
     async def aclose(self) -> None: ...

@@ -1,0 +1,74 @@
+"""The sockets: one pool of kept-alive HTTP/1.1 connections to one service."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+
+import httpx
+
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=30)
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+class Connection:
+    """Posts bytes to one URL.
+
+    The pool opens on first use and belongs to the event loop that used it: a client that outlives
+    `asyncio.run` opens a new one in the next loop. Proxies from the environment are used, except
+    for loopback addresses. Redirects are not followed: a key must not travel to another host.
+    """
+
+    def __init__(
+        self,
+        url: httpx.URL,
+        headers: Mapping[str, str],
+        *,
+        connect_timeout: float | None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.url = url
+        self._headers = httpx.Headers({"content-type": "application/json", **headers})
+        # reading has its own clock, which knows what an event is: see exchange.py
+        self._timeout = httpx.Timeout(None, connect=connect_timeout).as_dict()
+        self._transport = transport
+        self._client: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def post(self, body: bytes) -> httpx.Response:
+        """Send one request and return when the headers of the answer are there."""
+        client = self._open()
+        request = httpx.Request(
+            "POST",
+            self.url,
+            headers=self._headers,
+            content=body,
+            extensions={"timeout": self._timeout},
+        )
+        return await client.send(request, stream=True)
+
+    async def aclose(self) -> None:
+        """Close the sockets that are open in this event loop."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    def _open(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client, self._loop = self._make(), loop
+        return self._client
+
+    def _make(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            verify=_tls(self.url),
+            limits=_LIMITS,
+            trust_env=self.url.host not in _LOOPBACK,
+            transport=self._transport,
+        )
+
+
+def _tls(url: httpx.URL) -> ssl.SSLContext | bool:
+    # reading the certificates costs more than a whole run on loopback; this context trusts nobody
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.scheme == "http" else True

@@ -1,0 +1,211 @@
+"""One request and its answer: whole or streamed, in time or not, cancelled or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+import httpx
+import msgspec
+
+from harness.sse import Event, SSEParser
+
+from .base import CancelSignal, ModelCancelled, ModelError, ModelReply
+from .connection import Connection
+from .errors import Unreadable, describe, status_error
+from .timeouts import Timeouts
+
+AFTER_FINISH = 5.0
+"""Seconds that a stream may stay open after its finish reason, for the usage to arrive."""
+
+AFTER_END = 0.05
+"""Seconds for the server to end its body after the last event, so that the socket is reused."""
+
+_ERROR_BYTES = 65_536
+
+
+class Assembler(Protocol):
+    """Events of one dialect on their way to one reply."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether what is there is a whole reply, even if the stream ended now."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the dialect's last event was seen, so that nothing more is coming."""
+        ...
+
+    def feed(self, event: Event) -> None:
+        """Take one event; raise `ModelError` where it reports one."""
+        ...
+
+    def reply(self) -> ModelReply:
+        """The whole reply; raise `Unreadable` where it makes no sense."""
+        ...
+
+    def partial(self) -> ModelReply:
+        """What has been received so far, for the bill."""
+        ...
+
+
+class Exchange:
+    """Runs once. `whole` decodes a JSON answer, `assembler` a streamed one.
+
+    Which of the two comes is decided by the answer's content type, not by what was asked for.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        timeouts: Timeouts,
+        assembler: Assembler,
+        whole: Callable[[bytes], ModelReply],
+        *,
+        stream: bool,
+    ) -> None:
+        self._connection = connection
+        self._timeouts = timeouts
+        self._assembler = assembler
+        self._whole = whole
+        self._stream = stream
+        self._sent = False
+        self._events = 0
+        self._timer: asyncio.Timeout
+        self._end = float("inf")
+
+    @property
+    def partial(self) -> ModelReply | None:
+        """What the provider may charge for so far; None while nothing can have been sent."""
+        return self._assembler.partial() if self._sent else None
+
+    async def run(self, body: bytes, cancel: CancelSignal | None) -> ModelReply:
+        """Send `body` and return the reply; raise `ModelError` or `ModelCancelled`."""
+        if cancel is None:
+            return await self._guarded(body)
+        if cancel.cancelled:
+            raise ModelCancelled
+        return await self._until(cancel, body)
+
+    async def _until(self, cancel: CancelSignal, body: bytes) -> ModelReply:
+        work = asyncio.ensure_future(self._guarded(body))
+        signal = asyncio.ensure_future(cancel.wait())
+        try:
+            await asyncio.wait((work, signal), return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+        finally:
+            signal.cancel()
+            if not work.done():
+                work.cancel()
+                await asyncio.wait((work,))
+        raise ModelCancelled(partial=self.partial)
+
+    async def _guarded(self, body: bytes) -> ModelReply:
+        """One clock for every phase, and one error for whatever the network does."""
+        self._start_clock()
+        try:
+            async with self._timer:
+                return await self._converse(body)
+        except TimeoutError:
+            return self._or_partial(self._too_slow())
+        except httpx.TransportError as error:
+            return self._or_partial(f"connection failed: {str(error) or type(error).__name__}")
+        except httpx.DecodingError as error:
+            return self._or_partial(f"undecodable answer: {error}")
+
+    def _start_clock(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._timeouts.total is not None:
+            self._end = now + self._timeouts.total
+        first = self._timeouts.first if self._stream else None
+        self._timer = asyncio.timeout_at(self._deadline(now, first))
+
+    def _deadline(self, now: float, seconds: float | None) -> float | None:
+        end = self._end if seconds is None else min(self._end, now + seconds)
+        return None if end == float("inf") else end
+
+    async def _converse(self, body: bytes) -> ModelReply:
+        try:
+            self._sent = True
+            response = await self._connection.post(body)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            self._sent = False
+            raise
+        try:
+            if response.status_code != 200:
+                raise await self._refusal(response)
+            if response.headers.get("content-type", "").startswith("text/event-stream"):
+                return await self._read_events(response)
+            return self._decode(await response.aread())
+        finally:
+            await response.aclose()
+
+    async def _refusal(self, response: httpx.Response) -> ModelError:
+        self._sent = False
+        body = b""
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > _ERROR_BYTES:
+                break
+        return status_error(response.status_code, response.headers, body)
+
+    def _decode(self, body: bytes) -> ModelReply:
+        try:
+            return self._whole(body)
+        except (msgspec.MsgspecError, Unreadable) as error:
+            text = describe(body)[0][:200]
+            raise self._broken(f"unreadable reply ({error}): {text}") from error
+
+    async def _read_events(self, response: httpx.Response) -> ModelReply:
+        parser = SSEParser()
+        async for chunk in response.aiter_bytes():
+            self._take(parser.feed(chunk))
+        self._take(parser.close())
+        return self._or_partial("the stream ended before the reply did")
+
+    def _take(self, events: list[Event]) -> None:
+        if not events or self._assembler.ended:
+            return
+        for event in events:
+            if not self._assembler.ended:
+                self._feed(event)
+        self._events += len(events)
+        self._timer.reschedule(self._deadline(asyncio.get_running_loop().time(), self._patience()))
+
+    def _feed(self, event: Event) -> None:
+        try:
+            self._assembler.feed(event)
+        except (msgspec.MsgspecError, Unreadable) as error:
+            text = event.data[:200].decode("utf-8", "replace")
+            raise self._broken(f"unreadable event ({error}): {text}") from error
+
+    def _patience(self) -> float | None:
+        if self._assembler.ended:
+            return AFTER_END
+        stall = self._timeouts.stall
+        if self._assembler.complete:
+            return AFTER_FINISH if stall is None else min(AFTER_FINISH, stall)
+        return stall
+
+    def _or_partial(self, trouble: str) -> ModelReply:
+        """A reply that had come to its end is whole whatever happened to the socket after it."""
+        if not self._assembler.complete:
+            raise self._broken(trouble)
+        try:
+            return self._assembler.reply()
+        except Unreadable as error:
+            raise self._broken(f"unreadable reply ({error})") from error
+
+    def _too_slow(self) -> str:
+        now, limits = asyncio.get_running_loop().time(), self._timeouts
+        if now >= self._end:
+            return f"timeout: no whole reply within {limits.total} s"
+        if self._events:
+            return f"timeout: the stream was silent for {limits.stall} s"
+        return f"timeout: no first event within {limits.first} s"
+
+    def _broken(self, message: str) -> ModelError:
+        return ModelError(message, retryable=True, partial=self.partial)
