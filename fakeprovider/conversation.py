@@ -88,7 +88,8 @@ class Conversation:
     max(assistant turns, highest own call id + 1), less what `turn_from` and `turn_offset` take
     off. `position` is the same before that: ids of a reply follow from it. `max_output` is the
     client's cap on output tokens. `violations` were let through (lenient), `notes` always are.
-    `options` holds what else the dialect's request said about the form of the answer.
+    `options` holds what else the dialect's request said about the form of the answer, `digest` is
+    the sha256 of the request body, in hex.
     """
 
     model: str
@@ -102,6 +103,7 @@ class Conversation:
     violations: tuple[Violation, ...] = ()
     notes: tuple[Violation, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = ""
 
     @property
     def since_last_user(self) -> int:

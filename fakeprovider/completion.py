@@ -1,0 +1,148 @@
+"""A reply with nothing left open: ids, finish, usage, and the client's cap applied.
+
+This is what dialects render, so that whole and streamed forms and all dialects agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fakeprovider import tokens
+from fakeprovider.conversation import Call, Conversation
+from fakeprovider.counting import calls_json, completion_count
+from fakeprovider.replies import Fault, Finish, Pace, Refusal, Reply, Text, Thinking, ToolCall
+
+Part: TypeAlias = Text | Call | Thinking | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Tokens to report. `prompt` includes `cached`, `completion` includes `reasoning`."""
+
+    prompt: int
+    completion: int
+    cached: int = 0
+    reasoning: int = 0
+
+    @property
+    def total(self) -> int:
+        """Prompt and completion."""
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One finished reply. `position` is the turn of the conversation that it is."""
+
+    model: str
+    position: int
+    parts: tuple[Part, ...]
+    finish: Finish
+    usage: Tally
+    fault: Fault | None = None
+    pace: Pace | None = None
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The tool calls, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Call))
+
+    @property
+    def text(self) -> str:
+        """The words for the user, joined."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+def complete(conversation: Conversation, reply: Reply) -> Completion:
+    """Fill in what `reply` leaves open, and cut it to the client's cap on output."""
+    parts = _named(reply, conversation.position)
+    reasoning = sum(tokens.count(part.text) for part in parts if isinstance(part, Thinking))
+    spent = _spoken(parts) + reasoning
+    finish = reply.finish or _finish(parts)
+    cap = conversation.max_output
+    if cap is not None and spent > cap:
+        parts, finish, spent = _cut(parts, cap), "length", cap
+        reasoning = min(reasoning, cap)
+    return Completion(
+        model=conversation.model,
+        position=conversation.position,
+        parts=parts,
+        finish=finish,
+        usage=_tally(conversation, reply, spent, reasoning),
+        fault=reply.fault,
+        pace=reply.pace,
+    )
+
+
+def _named(reply: Reply, position: int) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    calls = 0
+    for block in reply.blocks:
+        if isinstance(block, ToolCall):
+            own = f"fake{position}p{calls}" if calls else f"fake{position}"
+            parts.append(Call(own if block.id is None else block.id, block.name, block.arguments))
+            calls += 1
+        else:
+            parts.append(block)
+    return tuple(parts)
+
+
+def _spoken(parts: tuple[Part, ...]) -> int:
+    text = "".join(part.text for part in parts if isinstance(part, Text | Refusal))
+    return completion_count(text, [part for part in parts if isinstance(part, Call)])
+
+
+def _finish(parts: tuple[Part, ...]) -> Finish:
+    if any(isinstance(part, Call) for part in parts):
+        return "tool_calls"
+    return "refusal" if any(isinstance(part, Refusal) for part in parts) else "stop"
+
+
+def _tally(conversation: Conversation, reply: Reply, spent: int, reasoning: int) -> Tally:
+    counted = Tally(conversation.prompt_tokens, spent, 0, reasoning)
+    told = reply.usage
+    if told is None:
+        return counted
+    return Tally(
+        counted.prompt if told.prompt_tokens is None else told.prompt_tokens,
+        counted.completion if told.completion_tokens is None else told.completion_tokens,
+        told.cached_tokens or 0,
+        counted.reasoning if told.reasoning_tokens is None else told.reasoning_tokens,
+    )
+
+
+def _cut(parts: tuple[Part, ...], cap: int) -> tuple[Part, ...]:
+    """What fits in `cap` tokens: whole parts, then the start of one; a call only with its frame."""
+    kept: list[Part] = []
+    left = cap
+    for part in parts:
+        if isinstance(part, Call):
+            fitting, left = _cut_call(part, left)
+        else:
+            fitting, left = _cut_words(part, left)
+        if fitting is not None:
+            kept.append(fitting)
+        if left <= 0:
+            break
+    return tuple(kept)
+
+
+def _cut_words(part: Text | Thinking | Refusal, left: int) -> tuple[Part | None, int]:
+    size = tokens.count(part.text)
+    if size <= left:
+        return part, left - size
+    text = tokens.head(part.text, left)
+    if isinstance(part, Thinking):
+        return (Thinking(text, part.signature) if text else None), 0
+    return (type(part)(text) if text else None), 0
+
+
+def _cut_call(call: Call, left: int) -> tuple[Part | None, int]:
+    frame = tokens.count(calls_json([Call(call.id, call.name, "")]))
+    size = tokens.count(calls_json([call]))
+    if size <= left:
+        return call, left - size
+    if frame > left:
+        return None, 0
+    return Call(call.id, call.name, tokens.head(call.arguments, left - frame)), 0

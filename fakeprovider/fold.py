@@ -1,0 +1,196 @@
+"""A conversation as a fold over its messages, resumable at any of them.
+
+`State` is everything that a request needs to know of the messages so far: it is immutable, so a
+state may be kept and continued from several times. What depends on the end of the transcript is
+worked out in `finish`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fakeprovider.conversation import Message, Violation
+from fakeprovider.counting import Count, message_count, opening
+
+_OWN_ID = re.compile(r"fake(0|[1-9]\d{0,8})(?:p[1-9]\d*)?")
+
+
+class Entry(NamedTuple):
+    """A message that needs no more work: counted, and with what is wrong with it by itself.
+
+    `flaws` are pairs of a rule of the strict table and a sentence. A tool result whose call has
+    not been looked up yet has no counts.
+    """
+
+    message: Message
+    counts: Count | None
+    flaws: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, strings included."""
+        message = self.message
+        texts = [message.text, message.call_id, message.tool]
+        for call in message.calls:
+            texts += (call.id, call.name, call.arguments)
+        held = 400 + 120 * len(message.calls) + 200 * len(self.flaws)
+        return held + sum(map(sys.getsizeof, texts))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A transcript up to one of its messages.
+
+    `wire` counts messages of the request, which may hold several neutral ones; `tokens` is right
+    if more follow, `end` corrects it if none do; `turns` counts assistant turns and `own` is one
+    more than the highest own call id; `names` has the tool of each call id; `pending` and
+    `answered` are the ids of the last assistant turn's calls, which stands at `asked`; `called`
+    has where each tool was first asked for; `size` is the memory of the messages in bytes.
+    """
+
+    messages: tuple[Message, ...] = ()
+    wire: int = 0
+    tokens: int = field(default_factory=opening)
+    end: int = 0
+    turns: int = 0
+    own: int = 0
+    names: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, int] = field(default_factory=dict)
+    pending: tuple[str, ...] = ()
+    answered: frozenset[str] = frozenset()
+    asked: int = -1
+    flaws: tuple[Violation, ...] = ()
+    size: int = 0
+
+    @property
+    def position(self) -> int:
+        """The turn that comes next, whether or not the client trimmed its history."""
+        return max(self.turns, self.own)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the messages, none following."""
+        return self.tokens + self.end
+
+
+class Folding:
+    """One step of the fold: a state, some more wire messages, the state after them."""
+
+    def __init__(self, state: State) -> None:
+        self.names = dict(state.names)
+        self._messages = list(state.messages)
+        self._wire = state.wire
+        self._tokens = state.tokens
+        self._end = state.end
+        self._turns = state.turns
+        self._own = state.own
+        self._called = dict(state.called)
+        self._pending = list(state.pending)
+        self._answered = set(state.answered)
+        self._asked = state.asked
+        self._flaws = list(state.flaws)
+        self._size = state.size
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take in the entries of one wire message."""
+        for entry in entries:
+            self._take(entry)
+        self._wire += 1
+
+    def done(self) -> State:
+        """The state after everything that was added."""
+        return State(
+            messages=tuple(self._messages),
+            wire=self._wire,
+            tokens=self._tokens,
+            end=self._end,
+            turns=self._turns,
+            own=self._own,
+            names=self.names,
+            called=self._called,
+            pending=tuple(self._pending),
+            answered=frozenset(self._answered),
+            asked=self._asked,
+            flaws=tuple(self._flaws),
+            size=self._size,
+        )
+
+    def _take(self, entry: Entry) -> None:
+        message = entry.message
+        counted = entry.counts or message_count(message)
+        self._messages.append(message)
+        self._tokens += counted.inner
+        self._end = counted.last - counted.inner
+        self._size += entry.size
+        for rule, detail in entry.flaws:
+            self._flaw(rule, detail)
+        if message.role == "tool":
+            self._take_result(message)
+            return
+        self._close_calls()
+        if message.role == "assistant":
+            self._take_turn(message)
+
+    def _take_result(self, message: Message) -> None:
+        if message.call_id in self._pending:
+            self._pending.remove(message.call_id)
+            self._answered.add(message.call_id)
+        elif message.call_id in self._answered:
+            self._flaw("second_result", f"a second result for call {message.call_id!r}")
+        else:
+            self._flaw(
+                "orphan_result",
+                f"a tool result for {message.call_id!r}, which is no call of the assistant "
+                "message before it",
+            )
+
+    def _take_turn(self, message: Message) -> None:
+        self._turns += 1
+        self._answered = set()
+        self._asked = self._wire
+        for call in message.calls:
+            if call.id in self._pending:
+                self._flaw("twice_in_turn", f"two tool calls with the id {call.id!r}")
+            else:
+                self._pending.append(call.id)
+                if call.id in self.names:
+                    self._flaw("id_again", f"the call id {call.id!r} of an earlier turn again")
+            self.names[call.id] = call.name
+            self._called.setdefault(call.name, self._wire)
+            own = _OWN_ID.fullmatch(call.id)
+            if own:
+                self._own = max(self._own, int(own[1]) + 1)
+
+    def _close_calls(self) -> None:
+        if self._pending:
+            self._flaws.append(unanswered(self._asked, self._pending))
+            self._pending.clear()
+
+    def _flaw(self, rule: str, detail: str) -> None:
+        self._flaws.append(Violation(rule, self._wire, detail))
+
+
+def unanswered(asked: int, pending: Iterable[str]) -> Violation:
+    """Calls of the assistant message at `asked` that no tool result answers."""
+    ids = ", ".join(map(repr, pending))
+    return Violation(
+        "unanswered_call", asked, f"no tool result right after it for its call(s) {ids}"
+    )
+
+
+def finish(state: State, offered: Iterable[str] = ()) -> tuple[Violation, ...]:
+    """Everything wrong with a transcript that ends here, in its order."""
+    flaws = list(state.flaws)
+    if state.pending:
+        flaws.append(unanswered(state.asked, state.pending))
+    names = set(offered)
+    flaws += (
+        Violation("not_offered", index, f"a call of {name!r}, which is not offered now")
+        for name, index in state.called.items()
+        if name not in names
+    )
+    return tuple(flaws)

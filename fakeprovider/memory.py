@@ -1,0 +1,82 @@
+"""What a server remembers between requests: caches, and nothing that a reply depends on.
+
+Forgetting any of it costs time and changes no byte of any reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from sys import getsizeof
+from typing import TypeAlias
+
+from fakeprovider.bounded import Bounded
+from fakeprovider.conversation import Offered
+from fakeprovider.counting import message_count
+from fakeprovider.fold import Entry
+from fakeprovider.prefix import Prefixes
+
+MIB = 1 << 20
+
+ParseMessage: TypeAlias = Callable[[bytes], tuple[Entry, ...]]
+"""From the raw bytes of one wire message to its neutral ones, not yet counted."""
+
+Key: TypeAlias = tuple[str, bytes] | tuple[str, bytes, tuple[str, ...]]
+
+
+class Memory:
+    """The caches of one server, each bounded in bytes; 96 MiB in all by default.
+
+    `entries` has messages by their raw bytes, `tools` the offered tools and their tokens by their
+    raw bytes, `prefixes` whole conversations up to their last message.
+    """
+
+    def __init__(self, limit: int = 96 * MIB) -> None:
+        self.entries: Bounded[Key, tuple[Entry, ...]] = Bounded(limit // 3)
+        self.tools: Bounded[tuple[str, bytes], tuple[tuple[Offered, ...], int]] = Bounded(
+            limit // 12
+        )
+        self.prefixes = Prefixes(limit - limit // 3 - limit // 12)
+
+    def read(
+        self, dialect: str, raw: bytes, names: Mapping[str, str], parse: ParseMessage
+    ) -> tuple[Entry, ...]:
+        """The counted entries of one wire message; `names` has the tool of each call so far."""
+        key = (dialect, raw)
+        found = self.entries.get(key)
+        if found is None:
+            found = tuple(map(_counted, parse(raw)))
+            self.entries.put(key, found, _cost(key, found))
+        if any(entry.message.role == "tool" for entry in found):
+            return self._with_tools(dialect, raw, names, found)
+        return found
+
+    def _with_tools(
+        self, dialect: str, raw: bytes, names: Mapping[str, str], found: tuple[Entry, ...]
+    ) -> tuple[Entry, ...]:
+        """Results with the names of their tools, which stand in an earlier message."""
+        tools = tuple(names.get(entry.message.call_id, "") for entry in found)
+        key = (dialect, raw, tools)
+        named = self.entries.get(key)
+        if named is None:
+            named = tuple(map(_named, found, tools))
+            self.entries.put(key, named, _cost(key, named))
+        return named
+
+
+def _counted(entry: Entry) -> Entry:
+    """Counts a message, unless it is a result: its tool's name is still to come."""
+    if entry.message.role == "tool":
+        return entry
+    return entry._replace(counts=message_count(entry.message))
+
+
+def _named(entry: Entry, tool: str) -> Entry:
+    if entry.message.role != "tool":
+        return entry
+    message = replace(entry.message, tool=tool)
+    return entry._replace(message=message, counts=message_count(message))
+
+
+def _cost(key: Key, entries: tuple[Entry, ...]) -> int:
+    return getsizeof(key) + getsizeof(key[1]) + sum(entry.size for entry in entries)

@@ -1,0 +1,88 @@
+"""Where a conversation was left off: the bytes of a request up to its last message, and the fold.
+
+The next request of the same conversation starts with exactly these bytes, so only what follows
+has to be decoded. JSON is read from left to right: the reader's state after a prefix depends on
+the prefix alone.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fakeprovider.fold import State
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+WORTHWHILE = 4096  # bytes; below this the messages' own memo is as quick
+_WINDOW = 64
+_PER_BUCKET = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A request body up to the end of its last message.
+
+    `array` is where the array of messages starts in it; `digest` is the running sha256 of
+    `prefix`, to be copied before it is continued.
+    """
+
+    prefix: bytes
+    array: int
+    state: State
+    digest: _Hash
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory: the prefix, the messages (shared or not), the tables over them."""
+        return len(self.prefix) + self.state.size + 120 * len(self.state.messages) + 1000
+
+
+class Prefixes:
+    """Checkpoints, found by the bytes they start with; the recent ones that fit in `limit` bytes.
+
+    A checkpoint of length n is filed under the bytes just before the greatest power of two within
+    n, so a look-up tries a few windows of the body and compares what it finds there byte by byte.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._buckets: OrderedDict[tuple[str, int, bytes], list[Checkpoint]] = OrderedDict()
+
+    def find(self, dialect: str, body: bytes) -> Checkpoint | None:
+        """The longest checkpoint that `body` starts with, more or less; None if there is none."""
+        end = 1 << (len(body).bit_length() - 1)
+        while end >= WORTHWHILE:
+            key = (dialect, end, body[end - _WINDOW : end])
+            for checkpoint in reversed(self._buckets.get(key, ())):
+                if body.startswith(checkpoint.prefix):
+                    self._buckets.move_to_end(key)
+                    return checkpoint
+            end >>= 1
+        return None
+
+    def keep(self, dialect: str, checkpoint: Checkpoint) -> None:
+        """Remember a checkpoint, if it is long enough to be worth it."""
+        length = len(checkpoint.prefix)
+        if length < WORTHWHILE or checkpoint.size > self.limit:
+            return
+        end = 1 << (length.bit_length() - 1)
+        key = (dialect, end, checkpoint.prefix[end - _WINDOW : end])
+        bucket = self._buckets.setdefault(key, [])
+        self._buckets.move_to_end(key)
+        bucket.append(checkpoint)
+        self.used += checkpoint.size
+        if len(bucket) > _PER_BUCKET:
+            self.used -= bucket.pop(0).size
+        while self.used > self.limit:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        key = next(iter(self._buckets))
+        bucket = self._buckets[key]
+        self.used -= bucket.pop(0).size
+        if not bucket:
+            del self._buckets[key]

