@@ -5,6 +5,7 @@ This is what dialects render, so that whole and streamed forms and all dialects 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,12 +19,17 @@ Part: TypeAlias = Text | Call | Thinking | Refusal
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Tokens to report. `prompt` includes `cached`, `completion` includes `reasoning`."""
+    """Tokens to report.
+
+    `prompt` includes `cached` (read from a prompt cache) and `written` (put there), `completion`
+    includes `reasoning`.
+    """
 
     prompt: int
     completion: int
     cached: int = 0
     reasoning: int = 0
+    written: int = 0
 
     @property
     def total(self) -> int:
@@ -33,7 +39,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One finished reply. `position` is the turn of the conversation that it is."""
+    """One finished reply.
+
+    `position` is the turn of the conversation that it is; `stop_sequence` is the client's word
+    that ended it, None if none did.
+    """
 
     model: str
     position: int
@@ -42,6 +52,7 @@ class Completion:
     usage: Tally
     fault: Fault | None = None
     pace: Pace | None = None
+    stop_sequence: str | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -55,14 +66,15 @@ class Completion:
 
 
 def complete(conversation: Conversation, reply: Reply) -> Completion:
-    """Fill in what `reply` leaves open, and cut it to the client's cap on output."""
+    """Fill in what `reply` leaves open; cut it at the client's stop words and cap on output."""
     parts = _named(reply, conversation.position)
+    parts, word = _stopped(parts, conversation.options.get("stop", ()))
     reasoning = sum(tokens.count(part.text) for part in parts if isinstance(part, Thinking))
     spent = _spoken(parts) + reasoning
-    finish = reply.finish or _finish(parts)
+    finish = "stop_sequence" if word is not None else reply.finish or _finish(parts)
     cap = conversation.max_output
     if cap is not None and spent > cap:
-        parts, finish, spent = _cut(parts, cap), "length", cap
+        parts, finish, spent, word = _cut(parts, cap), "length", cap, None
         reasoning = min(reasoning, cap)
     return Completion(
         model=conversation.model,
@@ -72,7 +84,19 @@ def complete(conversation: Conversation, reply: Reply) -> Completion:
         usage=_tally(conversation, reply, spent, reasoning),
         fault=reply.fault,
         pace=reply.pace,
+        stop_sequence=word,
     )
+
+
+def _stopped(parts: tuple[Part, ...], words: Sequence[str]) -> tuple[tuple[Part, ...], str | None]:
+    """What was said before the first stop word, and the word; it is not part of the reply."""
+    for index, part in enumerate(parts):
+        if isinstance(part, Text):
+            found = [(part.text.find(word), word) for word in words if word in part.text]
+            if found:
+                at, word = min(found)
+                return (*parts[:index], Text(part.text[:at])), word
+    return parts, None
 
 
 def _named(reply: Reply, position: int) -> tuple[Part, ...]:

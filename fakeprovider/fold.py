@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fakeprovider.conversation import Message, Violation
@@ -135,6 +135,21 @@ class Folding:
         if message.role == "assistant":
             self._take_turn(message)
 
+    def _append(self, message: Message, counted: Count) -> None:
+        self._messages.append(message)
+        self._tokens += counted.inner
+        self._end = counted.last - counted.inner
+
+    def _join(self, message: Message) -> None:
+        """Make one message of the last and this one, which is more of the same turn."""
+        before = self._messages.pop()
+        self._tokens -= message_count(before).inner
+        joined = replace(
+            before, text=before.text + message.text, calls=before.calls + message.calls
+        )
+        self._append(joined, message_count(joined))
+        self._take_calls(message)
+
     def _take_result(self, message: Message) -> None:
         if message.call_id in self._pending:
             self._pending.remove(message.call_id)
@@ -152,6 +167,9 @@ class Folding:
         self._turns += 1
         self._answered = set()
         self._asked = self._wire
+        self._take_calls(message)
+
+    def _take_calls(self, message: Message) -> None:
         for call in message.calls:
             if call.id in self._pending:
                 self._flaw("twice_in_turn", f"two tool calls with the id {call.id!r}")

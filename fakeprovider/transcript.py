@@ -73,7 +73,7 @@ def _read_whole(form: Form[R], body: bytes, memory: Memory) -> Transcript[R]:
     array = bytes(form.array(request))
     state = _fold(form, array, memory, State())
     start = body.find(array)
-    if start != body.rfind(array):  # it stands there twice, and which is the one is not known
+    if start < 0 or start != body.rfind(array):  # not as it was sent, or twice: which is not known
         return Transcript(request, state, hashlib.sha256(body).hexdigest())
     return _keep(form, body, memory, request, start, start + _last_end(array), state)
 
