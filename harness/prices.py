@@ -47,6 +47,10 @@ class Price:
         self.cached = None if cached is None else _amount("cached", cached)
         self.cache_write = None if cache_write is None else _amount("cache_write", cache_write)
 
+    def cost(self, usage: Usage) -> Decimal:
+        """USD of one request, unrounded: see `cost`."""
+        return cost(usage, self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Price) and self._fields() == other._fields()
 

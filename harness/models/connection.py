@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 import httpx
 
@@ -15,8 +15,9 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 class Connection:
     """Posts bytes to one URL.
 
-    The pool opens on first use and belongs to the event loop that used it: a client that outlives
-    `asyncio.run` opens a new one in the next loop. Proxies from the environment are used, except
+    The pool opens on first use and belongs to the event loop that used it: it is closed by
+    `aclose`, by the end of `asyncio.run`, or with the last reference to this object, and the next
+    event loop gets a new one. Proxies from the environment are used, except
     for loopback addresses. Redirects are not followed: a key must not travel to another host.
     """
 
@@ -33,12 +34,13 @@ class Connection:
         # reading has its own clock, which knows what an event is: see exchange.py
         self._timeout = httpx.Timeout(None, connect=connect_timeout).as_dict()
         self._transport = transport
+        self._pool: AsyncGenerator[httpx.AsyncClient, None] | None = None
         self._client: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: bytes) -> httpx.Response:
         """Send one request and return when the headers of the answer are there."""
-        client = self._open()
+        client = await self._open()
         request = httpx.Request(
             "POST",
             self.url,
@@ -50,23 +52,26 @@ class Connection:
 
     async def aclose(self) -> None:
         """Close the sockets that are open in this event loop."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+        pool, self._pool, self._client = self._pool, None, None
+        if pool is not None and self._loop is asyncio.get_running_loop():
+            await pool.aclose()
 
-    def _open(self) -> httpx.AsyncClient:
+    async def _open(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            self._client, self._loop = self._make(), loop
+            self._pool = self._clients()
+            self._client, self._loop = await anext(self._pool), loop
         return self._client
 
-    def _make(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
+    async def _clients(self) -> AsyncGenerator[httpx.AsyncClient, None]:
+        # a generator, because event loops close those that are still open when they end
+        async with httpx.AsyncClient(
             verify=_tls(self.url),
             limits=_LIMITS,
             trust_env=self.url.host not in _LOOPBACK,
             transport=self._transport,
-        )
+        ) as client:
+            yield client
 
 
 def _tls(url: httpx.URL) -> ssl.SSLContext | bool:

@@ -1,0 +1,215 @@
+"""One request in time: silence, cancellation, and sockets that are used again or closed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from harness.models import (
+    ChatModel,
+    Message,
+    ModelCancelled,
+    ModelError,
+    ModelReply,
+    Timeouts,
+    Usage,
+)
+
+USER = [Message("user", "hi")]
+
+
+# ---------------------------------------------------------------- B18: silence
+
+
+def _timed(fake_time: Any, transport: Any, **limits: float | None) -> tuple[Any, float]:
+    """The reply or error, and the moment at which it came, on a clock that starts at 0."""
+
+    async def ask() -> tuple[Any, float]:
+        limits.setdefault("total", None)
+        model = ChatModel("http://x", stream=True, timeouts=Timeouts(**limits), transport=transport)
+        try:
+            result: Any = await model.ask(USER, [])
+        except ModelError as error:
+            result = error
+        return result, asyncio.get_running_loop().time()
+
+    return fake_time.run(ask())
+
+
+def test_b18a_a_stream_that_falls_silent_is_an_error_after_the_stall(
+    wire: Any, fake_time: Any
+) -> None:
+    delta = wire.D({"content": "x"})
+    error, at = _timed(fake_time, fake_time.transport(delta, 1.0, delta, 3600.0), stall=2)
+    assert at == pytest.approx(3.0)
+    assert "silent for 2 s" in str(error)
+    assert (error.retryable, error.partial.text) == (True, "xx")
+
+
+def test_b18b_and_c_no_first_event_is_an_error_after_first(wire: Any, fake_time: Any) -> None:
+    for transport in (fake_time.transport(3600.0), fake_time.transport(before_headers=3600.0)):
+        error, at = _timed(fake_time, transport, first=2, stall=1)
+        assert at == pytest.approx(2.0)
+        assert "no first event within 2 s" in str(error)
+        assert error.retryable
+
+
+def test_b18d_a_slow_stream_that_never_stalls_completes(wire: Any, fake_time: Any) -> None:
+    steps = [wire.D({"content": "x"}), 1.5] * 40
+    transport = fake_time.transport(*steps, wire.F("stop"), wire.DONE)
+    reply, at = _timed(fake_time, transport, stall=2)
+    assert reply.text == "x" * 40
+    assert at == pytest.approx(60.0)
+
+
+def test_b18e_keep_alives_are_no_sign_of_life(wire: Any, fake_time: Any) -> None:
+    steps = [wire.D({"content": "x"}), *[1.0, b": ping\n\n"] * 100]
+    error, at = _timed(fake_time, fake_time.transport(*steps), stall=2)
+    assert at == pytest.approx(2.0)
+    assert error.partial.text == "x"
+
+
+def test_total_ends_a_stream_however_lively(wire: Any, fake_time: Any) -> None:
+    steps = [wire.D({"content": "x"}), 1.0] * 100
+    error, at = _timed(fake_time, fake_time.transport(*steps), stall=2, total=10)
+    assert at == pytest.approx(10.0)
+    assert "no whole reply within 10 s" in str(error)
+
+
+def test_a_finished_stream_waits_a_little_for_usage_and_not_for_the_stall(
+    wire: Any, fake_time: Any
+) -> None:
+    usage = wire.U({"prompt_tokens": 1, "completion_tokens": 2})
+    transport = fake_time.transport(wire.F("stop"), 1.0, usage, 3600.0)
+    reply, at = _timed(fake_time, transport, stall=60)
+    assert reply.usage == Usage(1, 2)
+    assert at < 10
+
+
+def test_a_silent_socket_is_closed_when_time_is_up(wire: Any) -> None:
+    async def ask() -> None:
+        async with wire.Server([wire.D({"content": "x"}), wire.HOLD]) as server:
+            model = ChatModel(server.url, stream=True, timeouts=Timeouts(stall=0.05))
+            with pytest.raises(ModelError, match="silent"):
+                await model.ask(USER, [])
+            await asyncio.wait_for(server.client_left.wait(), 10)
+            await model.aclose()
+
+    asyncio.run(ask())
+
+
+# ---------------------------------------------------------------- cancellation
+
+
+class Signal:
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    @property
+    def cancelled(self) -> bool:
+        return self._event.is_set()
+
+    def set(self) -> None:
+        self._event.set()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_signal_closes_the_socket_and_keeps_what_was_received(wire: Any, stream: bool) -> None:
+    async def ask() -> ModelReply | None:
+        kind = "text/event-stream" if stream else "application/json"
+        answer = wire.Answer([wire.D({"content": "half"}), wire.HOLD], content_type=kind)
+        async with wire.Server(answer) as server:
+            model, signal = ChatModel(server.url, stream=stream), Signal()
+            work = asyncio.ensure_future(
+                model.ask(USER, [], cancel=signal, on_text=lambda _: signal.set())
+            )
+            await server.written.wait()
+            signal.set()
+            with pytest.raises(ModelCancelled) as caught:
+                await work
+            await asyncio.wait_for(server.client_left.wait(), 10)
+            await model.aclose()
+            assert isinstance(caught.value, asyncio.CancelledError)
+            return caught.value.partial
+
+    partial = asyncio.run(ask())
+    assert partial is not None
+    assert partial.text == ("half" if stream else "")
+
+
+def test_a_signal_set_beforehand_sends_nothing(wire: Any) -> None:
+    async def ask() -> int:
+        async with wire.Server([wire.F("stop"), wire.DONE]) as server:
+            model, signal = ChatModel(server.url), Signal()
+            signal.set()
+            with pytest.raises(ModelCancelled) as caught:
+                await model.ask(USER, [], cancel=signal)
+            assert caught.value.partial is None
+            return len(server.requests)
+
+    assert asyncio.run(ask()) == 0
+
+
+def test_a_task_that_is_cancelled_from_outside_leaves_no_request_behind(wire: Any) -> None:
+    async def ask() -> None:
+        async with wire.Server([wire.D({"content": "x"}), wire.HOLD]) as server:
+            model = ChatModel(server.url, stream=True)
+            work = asyncio.ensure_future(model.ask(USER, [], cancel=Signal()))
+            await server.written.wait()
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+            await asyncio.wait_for(server.client_left.wait(), 10)
+            await model.aclose()
+
+    asyncio.run(ask())
+
+
+# ---------------------------------------------------------------- connections
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_one_socket_serves_many_questions(wire: Any, stream: bool) -> None:
+    async def ask() -> int:
+        chunks = [wire.D({"content": "x"}), wire.F("stop"), wire.DONE]
+        streamed = wire.Answer(chunks, framing="chunked")
+        answer = streamed if stream else wire.json(wire.whole({"content": "x"}))
+        async with wire.Server(answer) as server:
+            model = ChatModel(server.url, stream=stream)
+            for _ in range(5):
+                await model.ask(USER, [])
+            await model.aclose()
+            return int(server.connections)
+
+    assert asyncio.run(ask()) == 1
+
+
+def test_an_error_answer_leaves_the_socket_usable(wire: Any) -> None:
+    async def ask() -> int:
+        refused = wire.json(b'{"error":{"message":"x"}}', status=503)
+        async with wire.Server(refused) as server:
+            model = ChatModel(server.url)
+            for _ in range(3):
+                with pytest.raises(ModelError):
+                    await model.ask(USER, [])
+            await model.aclose()
+            return int(server.connections)
+
+    assert asyncio.run(ask()) == 1
+
+
+def test_one_client_may_be_used_in_one_event_loop_after_another(wire: Any) -> None:
+    model = ChatModel("http://127.0.0.1:1")
+
+    async def ask() -> str:
+        async with wire.Server(wire.json(wire.whole({"content": "x"}))) as server:
+            again = ChatModel(server.url)
+            model._connection.url = again._connection.url
+            return (await model.ask(USER, [])).text
+
+    assert [asyncio.run(ask()) for _ in range(2)] == ["x", "x"]
