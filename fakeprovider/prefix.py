@@ -40,6 +40,11 @@ class Checkpoint:
         return len(self.prefix) + self.state.size + 120 * len(self.state.messages) + 1000
 
 
+def _power_within(length: int) -> int:
+    """The greatest power of two that is not over `length`; 0 for 0."""
+    return 1 << (length.bit_length() - 1) if length else 0
+
+
 class Prefixes:
     """Checkpoints, found by the bytes they start with; the recent ones that fit in `limit` bytes.
 
@@ -54,7 +59,7 @@ class Prefixes:
 
     def find(self, dialect: str, body: bytes) -> Checkpoint | None:
         """The longest checkpoint that `body` starts with, more or less; None if there is none."""
-        end = 1 << (len(body).bit_length() - 1)
+        end = _power_within(len(body))
         while end >= WORTHWHILE:
             key = (dialect, end, body[end - _WINDOW : end])
             for checkpoint in reversed(self._buckets.get(key, ())):
@@ -69,7 +74,7 @@ class Prefixes:
         length = len(checkpoint.prefix)
         if length < WORTHWHILE or checkpoint.size > self.limit:
             return
-        end = 1 << (length.bit_length() - 1)
+        end = _power_within(length)
         key = (dialect, end, checkpoint.prefix[end - _WINDOW : end])
         bucket = self._buckets.setdefault(key, [])
         self._buckets.move_to_end(key)

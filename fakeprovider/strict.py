@@ -1,8 +1,9 @@
 """What the real services refuse in a transcript: one table for all dialects.
 
-A rule is found while parsing or folding (`Violation.rule`); this table says what each dialect does
-about it. Each refusal has its source: documentation, or a public report of the live service. Where
-none is known the transcript is accepted and a note is journaled.
+A flaw is found while parsing or folding (`Violation.rule`); this table says what each dialect does
+about it. Each refusal has its source: documentation, or a public report of the live service (named
+`owner/repository#issue`). Where none is known the transcript is accepted and a note is journaled;
+where a dialect is not named at all, it accepts in silence.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class Rule:
     noted_by: frozenset[str] = frozenset()
 
 
-def _refused(*dialects: str) -> Rule:
-    return Rule(frozenset(dialects))
+def _refused(*dialects: str, noted: tuple[str, ...] = ()) -> Rule:
+    return Rule(frozenset(dialects), frozenset(noted))
 
 
 def _noted(*dialects: str) -> Rule:
@@ -30,17 +31,66 @@ def _noted(*dialects: str) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "unanswered_call": _refused("chat"),
-    "orphan_result": _refused("chat"),
-    "second_result": _refused("chat"),
-    "twice_in_turn": _refused("chat"),
-    "null_content": _refused("chat"),
+    # A call without a result before the next message, or at the end.
+    # chat: QwenLM/qwen-code#315, charmbracelet/crush#529; messages: anthropics/claude-code#8210;
+    # responses: router-for-me/CLIProxyAPI#2368.
+    "unanswered_call": _refused("chat", "messages", "responses"),
+    # A result without a call before it.
+    # chat: tidyverse/ellmer#459; messages: anthropics/claude-code#13460;
+    # responses: microsoft/vscode#320060.
+    "orphan_result": _refused("chat", "messages", "responses"),
+    # Two results for one call.
+    # chat: agno-agi/agno#5116; messages: anthropics/anthropic-sdk-typescript#653 (a result for
+    # each call, and no more); responses: NousResearch/hermes-agent#111443.
+    "second_result": _refused("chat", "messages", "responses"),
+    # Two calls with one id in one turn.
+    # chat: openclaw/openclaw#47136; messages: trycua/cua#524;
+    # responses: earendil-works/pi#9057, openai/gpt-oss#309.
+    "twice_in_turn": _refused("chat", "messages", "responses"),
+    # One id again in a later turn, each with its result.
+    # messages: NVIDIA-NeMo/Switchyard#502, anthropics/claude-code#20700. The others are known to
+    # take it from clients that count their ids per turn.
+    "id_again": _refused("messages"),
+    # Results behind other content of their user message.
+    # messages: the tool use guide ("tool_result blocks come first"),
+    # anthropics/anthropic-sdk-typescript#653.
+    "result_not_first": _refused("messages"),
+    # A system message among the messages: the SDK's types have it, not every model takes it.
+    "system_in_middle": _noted("messages"),
+    # An assistant message with null content and no calls.
+    # chat: vercel/ai#14950, run-llama/llama_index#17555; messages (unless it is the last):
+    # anthropics/claude-code#6774.
+    "null_content": _refused("chat", "messages"),
+    # An assistant message with empty content and no calls.
+    # messages (unless it is the last): anthropics/claude-code#3196, #6774. In 2026 some models were
+    # seen to take it (experientiallabs/experiential#804): what is refused here is safe there.
+    "empty_content": _refused("messages"),
+    # A text block without text.
+    # messages: anthropics/anthropic-sdk-python#461, BerriAI/litellm#22979.
+    "empty_text": _refused("messages"),
+    # `tool_calls: []`.
+    # chat: openai/openai-node#1341, openai/openai-python#2061.
     "empty_tool_calls": _refused("chat"),
-    "call_id_too_long": _refused("chat"),
-    "tool_name": _refused("chat"),
-    "id_again": _refused(),
-    "not_offered": _noted("chat"),
-    "arguments_not_json": _noted("chat"),
+    # A call of a tool that is not offered now: no report of a refusal is known.
+    "not_offered": _noted("chat", "messages", "responses"),
+    # Arguments that are not JSON; for messages, an input that is not an object.
+    # messages: anthropics/claude-code#6695, anthropics/anthropic-sdk-typescript#648.
+    "arguments_not_json": _refused("messages", noted=("chat", "responses")),
+    # A call id over 40 characters (chat: camel-ai/camel#2215) or over 64
+    # (responses: AnswerDotAI/fastllm#45, V1ki/dsh-plugin-subscriptions#29).
+    "call_id_too_long": _refused("chat", "responses"),
+    # A call id that is not of [a-zA-Z0-9_-].
+    # messages: CommandCodeAI/command-code#323, RooCodeInc/Roo-Code#10649.
+    "call_id_characters": _refused("messages"),
+    # A tool name outside [a-zA-Z0-9_-] or too long: 64 characters, in messages 128.
+    # chat and responses: the reference of `tools[].function.name`, `tools[].name`;
+    # messages: the reference of `tools[].name`, apify/tester-mcp-client#11.
+    "tool_name": _refused("chat", "messages", "responses"),
+    # A thinking block that came back without its signature, or with other words.
+    # messages: the extended thinking guide, anthropics/claude-code#10627.
+    "thinking_signature": _refused("messages"),
+    # A signature that is not from here: whose it is cannot be told, so it is let through.
+    "foreign_signature": _noted("messages"),
 }
 
 

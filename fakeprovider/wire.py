@@ -15,6 +15,9 @@ T = TypeVar("T")
 _MISSING = re.compile(r"missing required field `(.+?)`")
 _PLACE = re.compile(r" - at `(?:key in )?\$?(.*?)`$")
 
+_JSON_WORDS = {"`": "", "str": "string", "int": "integer", "bool": "boolean", "float": "number"}
+_TYPE = re.compile(r"`|\b(?:str|int|bool|float)\b")
+
 
 def decode(body: bytes, decoder: msgspec.json.Decoder[T], where: str = "") -> T:
     """Decode JSON into the decoder's type; `where` is the path of `body` in the request.
@@ -78,7 +81,7 @@ def _wrong_shape(found: str, where: str) -> ApiError:
         return invalid(
             f"Missing required parameter: '{param}'.", param, "missing_required_parameter"
         )
-    reason = _PLACE.sub("", found).replace("`", "").lower()
+    reason = _TYPE.sub(lambda name: _JSON_WORDS[name[0]], _PLACE.sub("", found).lower())
     named = f"'{path}'" if path else "the body"
     return invalid(f"Invalid type for {named}: {reason}.", path or None, "invalid_type")
 

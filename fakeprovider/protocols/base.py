@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from fakeprovider.completion import Completion
-from fakeprovider.conversation import Conversation
+from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
 from fakeprovider.memory import Memory
 
@@ -37,6 +37,9 @@ class Dialect(Protocol):
 
     def parse(self, body: bytes, memory: Memory) -> Conversation:
         """The conversation in a request body; raises `ApiError`."""
+
+    def refuse(self, violation: Violation) -> ApiError:
+        """The error of the real service for a broken transcript, naming the message."""
 
     def render_whole(self, conversation: Conversation, completion: Completion) -> bytes:
         """The body of a reply that is not streamed."""

@@ -9,7 +9,7 @@ import msgspec
 
 from fakeprovider import tokens
 from fakeprovider.completion import Completion, Tally
-from fakeprovider.conversation import Call, Conversation, Offered
+from fakeprovider.conversation import Call, Conversation, Offered, Violation
 from fakeprovider.counting import tools_count
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fold import finish
@@ -107,6 +107,12 @@ def parse(body: bytes, memory: Memory) -> Conversation:
         options={"include_usage": _include_usage(request)},
         digest=transcript.digest,
     )
+
+
+def refuse(violation: Violation) -> ApiError:
+    """The service's 400 for a broken transcript."""
+    where = f"messages[{violation.index}]"
+    return invalid(f"Invalid '{where}': {violation.detail}.", where)
 
 
 def render_whole(conversation: Conversation, completion: Completion) -> bytes:

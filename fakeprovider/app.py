@@ -1,0 +1,167 @@
+"""The provider over HTTP: an ASGI application that journals every exchange.
+
+Requests to a dialect's endpoints are answered here, without a router in between: this is the hot
+path. Everything else goes to the pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+
+from fakeprovider.asgi import (
+    ASGIApp,
+    ClientLeft,
+    Head,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    read_head,
+    send_piece,
+    send_whole,
+    start_stream,
+)
+from fakeprovider.bounded import Bounded
+from fakeprovider.errors import ApiError
+from fakeprovider.job import Job, exchange_of
+from fakeprovider.journal import Journal
+from fakeprovider.pages import pages
+from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.table import BY_PATH
+from fakeprovider.provider import Provider
+from fakeprovider.routing import Route, resolve
+
+_log = logging.getLogger("fakeprovider")
+
+MAX_BODY = 32 << 20
+"""Bytes of a request body, unless told otherwise: the limit of the Messages API."""
+
+_YIELD_EVERY = 64  # frames between two chances for others, and to see that the client left
+
+
+class App:
+    """The ASGI application of one provider and its journal; `max_body` is in bytes."""
+
+    def __init__(self, provider: Provider, journal: Journal, *, max_body: int = MAX_BODY) -> None:
+        self.provider = provider
+        self.journal = journal
+        self.max_body = max_body
+        self._routes: Bounded[str, Route] = Bounded(1 << 20)
+        self._pages: ASGIApp = pages(provider, journal)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        path = scope["raw_path"].decode("latin-1")
+        route = self._route(path)
+        if route is None:
+            await self._pages(scope, receive, send)
+            return
+        job = Job(
+            BY_PATH[route.endpoint],
+            route,
+            head=read_head(scope["headers"]),
+            method=scope["method"],
+            path=path,
+            started=time.time(),
+        )
+        await self._serve(job, receive, send)
+
+    def _route(self, path: str) -> Route | None:
+        route = self._routes.get(path)
+        if route is None:
+            route = resolve(path, BY_PATH)
+            if route is not None:
+                self._routes.put(path, route, 1000 + 8 * len(path))
+        return route
+
+    async def _serve(self, job: Job, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        try:
+            _check_head(job.method, job.head)
+            job.body = await read_body(receive, self.max_body)
+            begun = time.perf_counter()
+            await self._reply(job, receive, send)
+        except ApiError as error:
+            job.error = error
+            await self._refuse(job, send)
+        except ClientLeft:
+            job.cancelled = True
+        except Exception as error:
+            _log.exception("%s %s failed", job.method, job.path)
+            job.error = _unforeseen(error)
+            await self._refuse(job, send)
+        job.seconds = time.perf_counter() - begun
+        self.journal.write(exchange_of(job, bodies=self.journal.bodies))
+
+    async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
+        conversation, completion = self.provider.answer(job)
+        if conversation.stream:
+            frames = job.dialect.render_stream(conversation, completion)
+            await self._stream(job, frames, receive, send)
+            return
+        body = job.dialect.render_whole(conversation, completion)
+        self._note(job, body)
+        await send_whole(send, body)
+
+    async def _stream(
+        self, job: Job, frames: Iterator[Frame], receive: Receive, send: Send
+    ) -> None:
+        await start_stream(send)
+        leaving = asyncio.ensure_future(receive())  # nothing more to read: ends when they leave
+        try:
+            for number, frame in enumerate(frames, 1):
+                self._note(job, frame.data)
+                await send_piece(send, frame.data)
+                if number % _YIELD_EVERY == 0:
+                    await asyncio.sleep(0)
+                if leaving.done():
+                    raise ClientLeft
+            await send_piece(send, b"", more=False)
+        finally:
+            leaving.cancel()
+
+    async def _refuse(self, job: Job, send: Send) -> None:
+        assert job.error is not None
+        headers = job.error.headers
+        if job.error.retry is not None:
+            headers += (("x-should-retry", "true" if job.error.retry else "false"),)
+        body = job.dialect.render_error(job.error)
+        self._note(job, body)
+        await send_whole(send, body, job.error.status, headers)
+
+    def _note(self, job: Job, data: bytes) -> None:
+        if self.journal.bodies:
+            job.sent.append(data)
+
+
+def _unforeseen(error: Exception) -> ApiError:
+    """For a defect of the provider itself: the client is told, and does not hang or retry."""
+    return ApiError(
+        500,
+        f"The provider failed on this request ({type(error).__name__}); its log says why.",
+        kind="server",
+        code="internal_error",
+        retry=False,
+    )
+
+
+def _check_head(method: str, head: Head) -> None:
+    if method != "POST":
+        raise ApiError(
+            405,
+            f"Not allowed to {method} here; use POST.",
+            code="method_not_allowed",
+            headers=(("allow", "POST"),),
+        )
+    kind = head.content_type.partition(";")[0].strip().lower()
+    if kind and kind != "application/json" and not kind.endswith("+json"):
+        raise ApiError(
+            415,
+            f"Unsupported content type {kind!r}; send 'content-type: application/json'.",
+            code="unsupported_content_type",
+        )

@@ -1,0 +1,105 @@
+"""The command line: `fakeprovider serve`, `fakeprovider list`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import click
+
+from fakeprovider import tokens
+from fakeprovider.app import MAX_BODY
+from fakeprovider.scripts import UnknownScript, describe, discover
+from fakeprovider.server import PortInUse, Server
+
+_SERVE = """Answer as an LLM provider that follows a script.
+
+A client needs only the base URL that is printed. The script is named by the path
+(http://HOST:PORT/runaway/v1), else by the model's name, else by --script.
+
+\b
+  fakeprovider serve                          the default script is plan
+  fakeprovider serve --script runaway         any model name runs away
+  fakeprovider serve --port 0 --json          a free port, told in JSON
+  fakeprovider serve --journal journal.jsonl  every exchange as a line of JSON
+"""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="fakeprovider")
+def main() -> None:
+    """A scripted fake LLM provider: real wire protocols, misbehaviour on demand.
+
+    \b
+      fakeprovider list     which scripts there are
+      fakeprovider serve    run the server
+    """
+
+
+@main.command(help=_SERVE)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    default=8080,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port; 0 takes a free one.",
+)
+@click.option("--script", default="plan", show_default=True, help="What answers by default.")
+@click.option("--lenient", is_flag=True, help="Serve broken transcripts; journal what is wrong.")
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to append every exchange to, a line of JSON each.",
+)
+@click.option(
+    "--max-body",
+    default=MAX_BODY,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Bytes of a request body; over it: 413.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Say where the server is in JSON.")
+def serve(
+    host: str,
+    port: int,
+    script: str,
+    lenient: bool,
+    journal: Path | None,
+    max_body: int,
+    as_json: bool,
+) -> None:
+    try:
+        server = Server(
+            script,
+            host=host,
+            port=port,
+            strict=not lenient,
+            journal=journal,
+            max_body=max_body,
+        )
+        server.serve(ready=lambda: _announce(server, as_json))
+    except (UnknownScript, PortInUse, OSError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _announce(server: Server, as_json: bool) -> None:
+    """One line that says where the server is; then the tokenizer loads while nobody waits."""
+    told = {"url": server.url, "base_url": server.base_url}
+    click.echo(json.dumps(told) if as_json else f"fakeprovider is at {server.base_url}")
+    threading.Thread(target=tokens.encoding, name="warm-up", daemon=True).start()
+
+
+@main.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: name and description.")
+def list_scripts(as_json: bool) -> None:
+    """List the scripts, each with the first line of its description."""
+    scripts = {name: describe(script) for name, script in discover().items()}
+    if as_json:
+        rows = [{"name": name, "description": text} for name, text in scripts.items()]
+        click.echo(json.dumps({"scripts": rows}))
+        return
+    width = max(map(len, scripts))
+    for name, text in scripts.items():
+        click.echo(f"{name:{width}}  {text}")

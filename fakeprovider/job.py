@@ -1,0 +1,82 @@
+"""One request on its way to a reply, and the journal's record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fakeprovider.asgi import Head
+from fakeprovider.completion import Completion, Tally
+from fakeprovider.conversation import Conversation, Violation
+from fakeprovider.errors import ApiError
+from fakeprovider.journal import Exchange, Finding, Usage, digest_of
+from fakeprovider.protocols.base import Dialect
+from fakeprovider.routing import Route
+
+
+@dataclass(slots=True)
+class Job:
+    """What is known of a request so far; filled in as it goes.
+
+    `started` is Unix time and `seconds` how long it took. `sent` is what was answered, kept only
+    where the journal wants bodies.
+    """
+
+    dialect: Dialect
+    route: Route
+    head: Head = field(default_factory=Head)
+    method: str = "POST"
+    path: str = ""
+    started: float = 0.0
+    seconds: float = 0.0
+    body: bytes = b""
+    script: str = ""
+    conversation: Conversation | None = None
+    completion: Completion | None = None
+    error: ApiError | None = None
+    cancelled: bool = False
+    sent: list[bytes] = field(default_factory=list)
+
+    @property
+    def run(self) -> str:
+        """The run key, from the path or else from the header."""
+        return self.route.run or self.head.run
+
+
+def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
+    """The journal's record of a job that is over."""
+    conversation, completion, error = job.conversation, job.completion, job.error
+    answered = completion if error is None else None
+    return Exchange(
+        run=job.run,
+        script=job.script or job.route.script,
+        turn=conversation.position if conversation else None,
+        attempt=job.head.attempt,
+        protocol=job.dialect.NAME,
+        method=job.method,
+        path=job.path,
+        stream=conversation.stream if conversation else False,
+        status=error.status if error else 200,
+        model=conversation.model if conversation else "",
+        digest=conversation.digest if conversation else digest_of(job.body),
+        tools=tuple(call.name for call in answered.calls) if answered else (),
+        finish=answered.finish if answered else "",
+        usage=_usage(answered.usage) if answered else None,
+        violations=_findings(conversation.violations) if conversation else (),
+        notes=_findings(conversation.notes) if conversation else (),
+        fault=answered.fault.name if answered and answered.fault else "",
+        error=error.message if error else "",
+        started=job.started,
+        ms=round(job.seconds * 1000, 3),
+        cancelled=job.cancelled,
+        request=job.body.decode(errors="replace") if bodies else None,
+        response=b"".join(job.sent).decode(errors="replace") if bodies else None,
+    )
+
+
+def _usage(tally: Tally) -> Usage:
+    return Usage(tally.prompt, tally.completion, tally.cached, tally.reasoning)
+
+
+def _findings(violations: Iterable[Violation]) -> tuple[Finding, ...]:
+    return tuple(Finding(one.rule, one.index, one.detail) for one in violations)

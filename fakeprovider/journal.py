@@ -1,0 +1,158 @@
+"""The journal: every exchange the provider had, kept in a ring and, if asked for, in a file.
+
+This module is its writer, its reader and its schema.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import IO
+
+import msgspec
+
+MIB = 1 << 20
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens as they were reported; `prompt_tokens` includes cached ones."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A rule of the strict table that the transcript breaks, and the index of the message."""
+
+    rule: str
+    index: int
+    detail: str
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """One request and what was answered.
+
+    `number` counts from 1 in the order of completion. `started` is Unix time in seconds, `ms` the
+    time from the request's last byte to the reply's last. `attempt` is the client's own retry
+    count (0 for a first attempt). `digest` is the sha256 of the request body. `tools` are the names
+    called in the reply. `violations` were let through by a lenient server or are what a strict one
+    refused; `notes` are worth knowing and never refused. `error` is the message of an error reply.
+    `cancelled` means that the client left before the end. Bodies are kept only if asked for.
+    """
+
+    number: int = 0
+    run: str = ""
+    script: str = ""
+    turn: int | None = None
+    attempt: int = 0
+    protocol: str = ""
+    method: str = "POST"
+    path: str = ""
+    stream: bool = False
+    status: int = 200
+    model: str = ""
+    digest: str = ""
+    tools: tuple[str, ...] = ()
+    finish: str = ""
+    usage: Usage | None = None
+    violations: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    fault: str = ""
+    error: str = ""
+    started: float = 0.0
+    ms: float = 0.0
+    cancelled: bool = False
+    request: str | None = None
+    response: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, near enough for a bound."""
+        return 1000 + len(self.request or "") + len(self.response or "")
+
+
+_DECODER = msgspec.json.Decoder(Exchange)
+_encode = msgspec.json.Encoder().encode
+
+
+class Journal:
+    """The last exchanges, at most `keep` of them and `limit` bytes; safe to read from any thread.
+
+    `path` is a file that each exchange is appended to as a line of JSON, flushed at once.
+    `bodies` keeps what was sent and received.
+    """
+
+    def __init__(
+        self,
+        path: Path | str | None = None,
+        *,
+        keep: int = 10_000,
+        limit: int = 64 * MIB,
+        bodies: bool = False,
+    ) -> None:
+        self.bodies = bodies
+        self._ring: deque[Exchange] = deque()
+        self._keep = keep
+        self._limit = limit
+        self._size = 0
+        self._count = 0
+        self._lock = Lock()
+        self._file: IO[bytes] | None = None
+        if path:
+            self._file = Path(path).open("ab")  # noqa: SIM115 (open as long as the journal is)
+
+    def write(self, exchange: Exchange) -> Exchange:
+        """Add an exchange; returns it with its number."""
+        with self._lock:
+            self._count += 1
+            exchange = msgspec.structs.replace(exchange, number=self._count)
+            self._ring.append(exchange)
+            self._size += exchange.size
+            while len(self._ring) > self._keep or self._size > self._limit:
+                self._size -= self._ring.popleft().size
+            if self._file is not None:
+                self._file.write(_encode(exchange) + b"\n")
+                self._file.flush()
+        return exchange
+
+    def exchanges(self, run: str | None = None) -> list[Exchange]:
+        """The exchanges in memory, oldest first; those of one run if `run` is given."""
+        with self._lock:
+            found = list(self._ring)
+        return found if run is None else [exchange for exchange in found if exchange.run == run]
+
+    def clear(self, run: str | None = None) -> int:
+        """Forget the exchanges in memory, or those of one run; returns how many."""
+        with self._lock:
+            kept = [] if run is None else [one for one in self._ring if one.run != run]
+            forgotten = len(self._ring) - len(kept)
+            self._ring = deque(kept)
+            self._size = sum(exchange.size for exchange in kept)
+        return forgotten
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+
+def digest_of(body: bytes) -> str:
+    """The digest of a request body: sha256, in hex."""
+    return sha256(body).hexdigest()
+
+
+def to_json(exchanges: list[Exchange]) -> bytes:
+    """`{"exchanges": [...]}`."""
+    return _encode({"exchanges": exchanges})
+
+
+def read(path: Path | str) -> list[Exchange]:
+    """The exchanges in a journal file, up to the last whole line of one that was cut off."""
+    lines = Path(path).read_bytes().split(b"\n")[:-1]
+    return [_DECODER.decode(line) for line in lines if line]

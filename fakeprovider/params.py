@@ -1,0 +1,85 @@
+"""Path parameters: options that ride in a base URL, through any client.
+
+`/runaway;turn_offset=2,turn_from=last_user/v1`: names are reserved, an unknown one is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from fakeprovider.conversation import Conversation
+
+TurnFrom: TypeAlias = Literal["start", "last_user"]
+
+RESERVED = ("fault", "turn", "times", "chaos", "seed", "pace", "latency", "client")
+"""Names that other options will have; refused until then rather than ignored."""
+
+
+class BadParameter(ValueError):
+    """A path parameter that is not known or has no such value; says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Options of a base URL.
+
+    `turn_from` says where turns count from: the `start` of the conversation, or the `last_user`
+    message, for several tasks in one conversation. `turn_offset` turns are not counted: few-shot
+    examples, or an assistant message that the client made up.
+    """
+
+    turn_from: TurnFrom = "start"
+    turn_offset: int = 0
+
+    def view(self, conversation: Conversation) -> Conversation:
+        """The conversation as the script is to see it."""
+        if self == _PLAIN:
+            return conversation
+        turn = conversation.turn
+        if self.turn_from == "last_user":
+            turn = conversation.since_last_user
+        return replace(conversation, turn=max(0, turn - self.turn_offset))
+
+
+_PLAIN = Params()
+
+
+def parse(text: str) -> Params:
+    """Params from `name=value,name=value`; raises `BadParameter`."""
+    found: dict[str, str] = {}
+    for pair in text.split(","):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise BadParameter(f"path parameter {pair!r} is not of the form name=value")
+        if name in found:
+            raise BadParameter(f"path parameter {name!r} is given twice")
+        found[name] = value
+    params = _PLAIN
+    for name, value in found.items():
+        params = _set(params, name, value)
+    return params
+
+
+def _set(params: Params, name: str, value: str) -> Params:
+    if name == "turn_from":
+        return replace(params, turn_from=_turn_from(value))
+    if name == "turn_offset":
+        return replace(params, turn_offset=_turn_offset(value))
+    if name in RESERVED:
+        raise BadParameter(f"path parameter {name!r} is reserved and does nothing yet")
+    raise BadParameter(f"unknown path parameter {name!r}; there are: turn_from, turn_offset")
+
+
+def _turn_from(value: str) -> TurnFrom:
+    if value == "start":
+        return "start"
+    if value == "last_user":
+        return "last_user"
+    raise BadParameter(f"turn_from={value!r}: must be start or last_user")
+
+
+def _turn_offset(value: str) -> int:
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    raise BadParameter(f"turn_offset={value!r}: must be a whole number, 0 or more")

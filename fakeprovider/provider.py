@@ -1,0 +1,85 @@
+"""A request body in, a completion out: what the provider does, without any HTTP."""
+
+from __future__ import annotations
+
+import logging
+
+from fakeprovider.completion import Completion, complete
+from fakeprovider.conversation import Conversation
+from fakeprovider.errors import ApiError
+from fakeprovider.job import Job
+from fakeprovider.memory import Memory
+from fakeprovider.replies import Reply
+from fakeprovider.scripts import Registry, Script, UnknownScript
+from fakeprovider.scripts.ending import ScriptRanOut
+from fakeprovider.wire import too_deep
+
+_log = logging.getLogger("fakeprovider")
+
+
+class Provider:
+    """Scripts, and what decides which of them answers and how strictly.
+
+    `default` is the script where neither path nor model names one, None for none.
+    """
+
+    def __init__(
+        self, scripts: Registry, *, default: str | None = None, strict: bool = True
+    ) -> None:
+        self.scripts = scripts
+        self.default = default
+        self.strict = strict
+        self.memory = Memory()
+
+    def answer(self, job: Job) -> tuple[Conversation, Completion]:
+        """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
+        if job.route.error:
+            raise ApiError(404, job.route.error, kind="not_found", code="bad_path_parameter")
+        try:
+            conversation = job.conversation = job.dialect.parse(job.body, self.memory)
+        except RecursionError:
+            raise too_deep() from None
+        if self.strict and conversation.violations:
+            raise job.dialect.refuse(conversation.violations[0])
+        job.script, script = self.choose(job.route.script, conversation.model)
+        reply = _run(job.script, script, job.route.params.view(conversation))
+        completion = job.completion = complete(conversation, reply)
+        return conversation, completion
+
+    def choose(self, path_name: str, model: str) -> tuple[str, Script]:
+        """The script named by the path, else by the model, else the default; or a 404."""
+        name = path_name or (model if model in self.scripts else self.default)
+        try:
+            if name is None:
+                raise UnknownScript(model, self.scripts)
+            return name, self.scripts[name]
+        except UnknownScript as error:
+            raise ApiError(
+                404, _unknown(error), kind="not_found", param="model", code="model_not_found"
+            ) from None
+
+
+def _unknown(error: UnknownScript) -> str:
+    return f"The model or script does not exist: {error}."
+
+
+def _run(name: str, script: Script, conversation: Conversation) -> Reply:
+    try:
+        reply = script(conversation)
+    except ScriptRanOut as error:
+        raise ApiError(
+            400, f"Script {name!r}: {error}.", code="script_ran_out", retry=False
+        ) from None
+    except ApiError:
+        raise
+    except Exception as error:
+        _log.exception("script %r failed", name)
+        raise _failed(name, f"{type(error).__name__}: {error}") from error
+    if not isinstance(reply, Reply):
+        raise _failed(name, f"it returned {type(reply).__name__}, not a Reply")
+    return reply
+
+
+def _failed(name: str, why: str) -> ApiError:
+    message = f"Script {name!r} failed on this conversation: {why}."
+    return ApiError(500, message, kind="server", code="script_failed", retry=False)

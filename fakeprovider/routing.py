@@ -1,0 +1,54 @@
+"""From a request's path to what it asks for.
+
+    [/~RUN_KEY] [/SCRIPT[;NAME=VALUE,...]] [/v1] ENDPOINT
+
+Every part in brackets may be left out: a client is given `http://host/runaway/v1` or
+`http://host/runaway` or `http://host` as its base URL, whichever its vendor's looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from fakeprovider import params
+from fakeprovider.params import Params
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path taken apart.
+
+    `endpoint` is one of those known, such as `/chat/completions`; `script` and `run` are "" where
+    the path names none; `error` says what is wrong with the path's parameters, "" if nothing.
+    """
+
+    endpoint: str
+    script: str = ""
+    run: str = ""
+    params: Params = field(default_factory=Params)
+    error: str = ""
+
+
+def resolve(raw_path: str, endpoints: Iterable[str]) -> Route | None:
+    """The route of a path as it was sent (percent-encoded), or None if it leads nowhere."""
+    for endpoint in endpoints:
+        if raw_path.endswith(endpoint):
+            base = raw_path[: -len(endpoint)].strip("/").split("/")
+            return _route(endpoint, [unquote(part) for part in base if part])
+    return None
+
+
+def _route(endpoint: str, parts: list[str]) -> Route | None:
+    if parts and parts[-1] == "v1":
+        parts = parts[:-1]
+    run = parts.pop(0)[1:] if parts and parts[0].startswith("~") else ""
+    if len(parts) > 1:
+        return None
+    script, _, options = (parts[0] if parts else "").partition(";")
+    try:
+        chosen = params.parse(options) if options else Params()
+    except params.BadParameter as error:
+        return Route(endpoint, script, run, error=str(error))
+    return Route(endpoint, script, run, chosen)

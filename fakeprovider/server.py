@@ -1,0 +1,232 @@
+"""The provider as a running server: in a thread of this process, or as the process itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType, TracebackType
+from urllib.parse import quote
+
+import uvicorn
+
+from fakeprovider.app import MAX_BODY, App
+from fakeprovider.journal import Journal
+from fakeprovider.provider import Provider
+from fakeprovider.scripts import Script, discover
+
+_GRACE = 0.25  # seconds that open streams have to end once the server is told to stop
+_KEEP_ALIVE = 120  # seconds; longer than any client's pool, so that no request meets a closing one
+
+
+class PortInUse(OSError):
+    """The server cannot listen there."""
+
+
+class Server:
+    """A provider listening on loopback, run in a thread of its own.
+
+    `script` is what answers where neither path nor model names one: a name, or a function.
+    `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
+    transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`.
+    `max_body` is in bytes. Raises `UnknownScript`, and `PortInUse` when it starts.
+
+        with Server("runaway") as server:
+            client = OpenAI(base_url=server.base_url, api_key="any")
+    """
+
+    def __init__(
+        self,
+        script: str | Script | None = "plan",
+        *,
+        scripts: Mapping[str, Script] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        strict: bool = True,
+        journal: Journal | Path | str | None = None,
+        max_body: int = MAX_BODY,
+    ) -> None:
+        self.journal = journal if isinstance(journal, Journal) else Journal(journal)
+        self.host = host
+        self.port = port
+        named, default = _named(script)
+        registry = discover({**(scripts or {}), **named})
+        if default is not None:
+            registry[default]
+        self.provider = Provider(registry, default=default, strict=strict)
+        self._app = App(self.provider, self.journal, max_body=max_body)
+        self._running: _Running | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the server is, without a path."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """What an OpenAI client takes as its base URL; the default script answers."""
+        return self.url_for()
+
+    def url_for(self, script: str = "", *, run: str = "") -> str:
+        """The base URL for a script, and for a run key; "" leaves either out."""
+        parts = [f"~{quote(run, safe='')}"] if run else []
+        if script:
+            parts.append(quote(script, safe=";=,"))
+        return "/".join([self.url, *parts, "v1"])
+
+    def start(self) -> None:
+        """Listen, and return once requests are answered."""
+        listening = self._listen()
+        self._running = _Running(self._app)
+        self._thread = threading.Thread(
+            target=self._running.run_on, args=(listening,), name="fakeprovider", daemon=True
+        )
+        self._thread.start()
+        self._running.up.wait()
+
+    def stop(self) -> None:
+        """Stop answering: open streams get a moment, then their connections are closed."""
+        if self._running is not None and self._thread is not None:
+            self._running.leave()
+            self._thread.join()
+        self._running = self._thread = None
+        self.journal.close()
+
+    def serve(self, ready: Callable[[], None] | None = None) -> None:
+        """Run in this thread until SIGINT or SIGTERM; `ready` is called once it listens."""
+        listening = self._listen()
+        self._running = _Running(self._app)
+        if ready is not None:
+            ready()
+        self._running.run_on(listening)
+        self.journal.close()
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _listen(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            listening = socket.create_server((self.host, self.port), family=family, backlog=2048)
+        except OSError as error:
+            raise PortInUse(
+                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}; "
+                "choose another --port (0 takes a free one)"
+            ) from error
+        listening.setblocking(False)
+        self.port = listening.getsockname()[1]
+        return listening
+
+
+def _named(script: str | Script | None) -> tuple[dict[str, Script], str | None]:
+    if script is None or isinstance(script, str):
+        return {}, script
+    name = getattr(script, "__name__", "script").replace("<lambda>", "script")
+    return {name: script}, name
+
+
+class _Running(uvicorn.Server):
+    """uvicorn, but it says when it is up, stops at once, and exits 0 on a signal."""
+
+    def __init__(self, app: App) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                ws="none",
+                access_log=False,
+                log_config=None,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=5,
+            )
+        )
+        self.up = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._leaving = asyncio.Event()
+
+    def run_on(self, listening: socket.socket) -> None:
+        """Serve on a listening socket until told to leave."""
+        try:
+            with asyncio.Runner(loop_factory=_new_loop()) as runner:
+                runner.run(self.serve(sockets=[listening]))
+        finally:
+            self.up.set()
+
+    def leave(self) -> None:
+        """Ask the server to stop, from any thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has stopped by itself
+                self._loop.call_soon_threadsafe(self._leaving.set)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        self.up.set()
+
+    async def main_loop(self) -> None:
+        """Tick as uvicorn does, but wake up when asked to leave."""
+        counter = 0
+        while not await self.on_tick(counter):
+            counter = (counter + 1) % 864_000
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), 0.1)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Give open streams a moment, then close their connections under them."""
+        assert self._loop is not None
+        self._loop.call_later(_GRACE, self._abort)
+        await super().shutdown(sockets)
+
+    def _abort(self) -> None:
+        for connection in list(self.server_state.connections):
+            transport = getattr(connection, "transport", None)
+            if transport is not None:
+                transport.abort()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave on SIGINT or SIGTERM, without raising the signal again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {
+            one: signal.signal(one, self.handle_exit) for one in uvicorn.server.HANDLED_SIGNALS
+        }
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal came."""
+        self.leave()
+
+
+def _new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, where the platform has it."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
