@@ -1,0 +1,104 @@
+"""The agent loop with every way out of it."""
+
+from harness.approvals import StaleDecision, UnsafeRejection, approve, reject, settle
+from harness.cancel import Cancel
+from harness.charging import Pricing, UnknownPrice
+from harness.clock import Clock, FakeClock, SystemClock
+from harness.front import run
+from harness.loop import arun
+from harness.prices import Price, PriceTable
+from harness.settings import Settings
+from harness.state import (
+    Interruption,
+    LostRequest,
+    PendingCall,
+    RunState,
+    ToolResult,
+    TurnRecord,
+)
+from harness.stop import (
+    ActiveTime,
+    AllOf,
+    AnyOf,
+    Condition,
+    Deadline,
+    EmptyReplies,
+    Limit,
+    MaxCost,
+    MaxTokens,
+    MaxToolCalls,
+    MaxTurns,
+    TruncatedReplies,
+)
+from harness.stop import parse as parse_stop
+from harness.storage import NoStore, RunBusy, StaleRun, Storage
+from harness.tools import (
+    FatalToolError,
+    PermanentToolError,
+    Tool,
+    ToolCancelled,
+    ToolContext,
+    ToolError,
+    tool,
+)
+from harness.trace import JsonlTrace, ListTrace, Trace
+from harness.transcript import close, say
+from harness.ways_out import WAYS_OUT, Status, Stop, StopKind
+
+__all__ = [
+    "WAYS_OUT",
+    "ActiveTime",
+    "AllOf",
+    "AnyOf",
+    "Cancel",
+    "Clock",
+    "Condition",
+    "Deadline",
+    "EmptyReplies",
+    "FakeClock",
+    "FatalToolError",
+    "Interruption",
+    "JsonlTrace",
+    "Limit",
+    "ListTrace",
+    "LostRequest",
+    "MaxCost",
+    "MaxTokens",
+    "MaxToolCalls",
+    "MaxTurns",
+    "NoStore",
+    "PendingCall",
+    "PermanentToolError",
+    "Price",
+    "PriceTable",
+    "Pricing",
+    "RunBusy",
+    "RunState",
+    "Settings",
+    "StaleDecision",
+    "StaleRun",
+    "Status",
+    "Stop",
+    "StopKind",
+    "Storage",
+    "SystemClock",
+    "Tool",
+    "ToolCancelled",
+    "ToolContext",
+    "ToolError",
+    "ToolResult",
+    "Trace",
+    "TruncatedReplies",
+    "TurnRecord",
+    "UnknownPrice",
+    "UnsafeRejection",
+    "approve",
+    "arun",
+    "close",
+    "parse_stop",
+    "reject",
+    "run",
+    "say",
+    "settle",
+    "tool",
+]

@@ -1,0 +1,49 @@
+"""What is known of a call before it runs: a complaint, a person to ask, or ready."""
+
+from __future__ import annotations
+
+from harness import fingerprint, wording
+from harness.leg import Leg
+from harness.state import PendingCall, RunState
+from harness.toolbox import Checked
+from harness.tools import Tool
+from harness.transcript import settle_call
+
+CUT = ("length", "content_filter", "refusal", "context_window")
+"""Finish reasons of a reply that did not come to its end: its calls are not to be trusted."""
+
+
+def examine(leg: Leg) -> None:
+    """Sort the new calls: answer what cannot run, mark who needs a person, and what is ready.
+
+    Of a reply that was cut, only reads whose arguments are whole may run.
+    """
+    finish = leg.state.turns[-1].finish if leg.state.turns else None
+    cut = finish if finish in CUT else None
+    for call in [call for call in leg.state.pending if call.phase == "new"]:
+        checked, tool = leg.toolbox.check(call.call), leg.toolbox.get(call.call.name)
+        readable = tool is not None and tool.read_only and checked.arguments is not None
+        if cut is not None and not readable:
+            settle_call(call, wording.cut_off(cut), "skipped")
+        else:
+            _sort(leg.state, call, tool, checked)
+        leg.finish(call)
+
+
+def _sort(state: RunState, call: PendingCall, tool: Tool | None, checked: Checked) -> None:
+    if tool is None or checked.arguments is None:
+        settle_call(call, checked.complaint, "invalid_args")
+        return
+    call.args = checked.arguments
+    call.fingerprint = fingerprint.of_call(tool.name, checked.arguments)
+    call.declaration = fingerprint.of_declaration(tool.spec)
+    call.phase = "awaiting" if _asks(state, tool, call) else "ready"
+
+
+def _asks(state: RunState, tool: Tool, call: PendingCall) -> bool:
+    if state.always.get(tool.name) == call.declaration:
+        return False
+    try:
+        return tool.asks(call.args or {})
+    except Exception:  # a predicate that fails has not said that nobody need be asked
+        return True

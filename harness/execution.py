@@ -1,0 +1,152 @@
+"""One tool function, run until it ends, is told to stop, or is given up.
+
+A sync function runs in a daemon thread of its own, with the context of the run: nothing waits for
+a thread that hangs, neither the run nor the end of the process. A thread cannot be killed; what it
+does after it was given up is reported and its result dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from harness.cancel import Cancel
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a function ended: with a value or with an exception."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What came of running a function.
+
+    `ended` is None if it was given up; `told` is why it was told to stop, None if it was not.
+    """
+
+    ended: Ended | None
+    told: str | None = None
+    timed_out: bool = False
+
+
+class Work:
+    """A function at work; `on_late` hears of its end if it was given up before."""
+
+    def __init__(self, fn: Callable[..., Any], arguments: dict[str, Any]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._finished = asyncio.Event()
+        self._lock = threading.Lock()
+        self._ended: Ended | None = None
+        self._on_late: Callable[[Ended], None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        if _is_async(fn):
+            self._task = self._loop.create_task(self._await(fn(**arguments)))
+        else:
+            self._start_thread(lambda: fn(**arguments))
+
+    async def wait(self) -> None:
+        """Return when the function has ended."""
+        await self._finished.wait()
+
+    @property
+    def ended(self) -> Ended | None:
+        """How it ended, None while it works."""
+        return self._ended
+
+    def interrupt(self) -> None:
+        """Cancel an async function; a thread can only be asked, through its signal."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def give_up(self, on_late: Callable[[Ended], None]) -> Ended | None:
+        """Stop caring for the end, unless it has come; `on_late` may be called in any thread."""
+        with self._lock:
+            if self._ended is None:
+                self._on_late = on_late
+            return self._ended
+
+    def _start_thread(self, call: Callable[[], Any]) -> None:
+        context = contextvars.copy_context()
+        target = context.run
+        threading.Thread(target=target, args=(self._work, call), daemon=True).start()
+
+    def _work(self, call: Callable[[], Any]) -> None:
+        try:
+            ended = Ended(call())
+        except BaseException as error:  # whatever a tool raises is its result
+            ended = Ended(error=error)
+        self._deliver(ended)
+
+    async def _await(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        try:
+            ended = Ended(await coroutine)
+        except (Exception, asyncio.CancelledError) as error:
+            ended = Ended(error=error)
+        self._deliver(ended)
+
+    def _deliver(self, ended: Ended) -> None:
+        with self._lock:
+            self._ended = ended
+            late = self._on_late
+        if late is not None:
+            late(ended)
+        elif self._task is not None:
+            self._finished.set()
+        else:
+            self._loop.call_soon_threadsafe(self._finished.set)
+
+
+def _is_async(fn: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
+        getattr(fn, "__call__", None)  # noqa: B004 - an object with an async __call__
+    )
+
+
+async def execute(
+    fn: Callable[..., Any],
+    arguments: dict[str, Any],
+    *,
+    cancel: Cancel,
+    timeout: float | None,
+    grace: float,
+    on_late: Callable[[Ended], None],
+) -> Execution:
+    """Run `fn` until it ends, `cancel` is set or `timeout` seconds have passed.
+
+    `cancel` is the call's own signal; a timeout sets it. The function then has `grace` seconds to
+    return before it is given up.
+    """
+    work = Work(fn, arguments)
+    try:
+        await _first_of(work, cancel, timeout)
+        if work.ended is not None:
+            return Execution(work.ended)
+        timed_out = not cancel.cancelled
+        cancel.set(f"timed out after {timeout:g} s" if timed_out else "cancelled")
+        work.interrupt()
+        await _first_of(work, None, grace)
+        return Execution(work.give_up(on_late), cancel.reason, timed_out)
+    finally:
+        if work.give_up(on_late) is None:
+            work.interrupt()
+
+
+async def _first_of(work: Work, cancel: Cancel | None, timeout: float | None) -> None:
+    """Return when the work has ended, the signal is set or the time is up."""
+    waits = [asyncio.ensure_future(work.wait())]
+    if cancel is not None:
+        waits.append(asyncio.ensure_future(cancel.wait()))
+    try:
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -1,0 +1,92 @@
+"""`run`: the loop for callers without an event loop of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from harness.cancel import Cancel
+from harness.charging import Pricing
+from harness.clock import Clock
+from harness.loop import arun
+from harness.models.base import Model
+from harness.settings import Settings
+from harness.state import RunState
+from harness.stop import Condition
+from harness.storage import Storage
+from harness.tools import Tool
+from harness.trace import Trace
+
+
+def run(
+    state: RunState,
+    *,
+    model: Model,
+    stop: Condition | None,
+    tools: Iterable[Tool] = (),
+    price: Pricing = None,
+    trace: Trace | None = None,
+    store: Storage | None = None,
+    cancel: Cancel | None = None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    on_text: Callable[[str], None] | None = None,
+) -> RunState:
+    """`arun` to its end, in this thread; see there for arguments and exceptions.
+
+    Ctrl-C sets the signal, lets the run end as cancelled, and is raised after that. Raises
+    `RuntimeError` inside a running event loop: await `arun` there.
+    """
+    if _inside_loop():
+        raise RuntimeError("run() inside a running event loop: await arun() instead")
+    signal = cancel or Cancel()
+    return _until_done(
+        arun(
+            state,
+            model=model,
+            stop=stop,
+            tools=tools,
+            price=price,
+            trace=trace,
+            store=store,
+            cancel=signal,
+            settings=settings,
+            clock=clock,
+            on_text=on_text,
+        ),
+        signal,
+    )
+
+
+def _inside_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _until_done(coroutine: Coroutine[Any, Any, RunState], cancel: Cancel) -> RunState:
+    """Like `asyncio.run`, but a tool that ignores its cancellation does not keep it from ending."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(coroutine)
+    try:
+        return loop.run_until_complete(task)
+    except KeyboardInterrupt:
+        cancel.set("keyboard interrupt")
+        loop.run_until_complete(task)
+        raise
+    finally:
+        _close(loop)
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left, timeout=0.1))
+        loop.set_exception_handler(lambda loop, context: None)  # given up, and reported as such
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()

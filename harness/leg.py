@@ -1,0 +1,161 @@
+"""One leg of a run: the state and everything it is run with, until the next stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from harness import charging, transcript
+from harness.cache import ResultCache
+from harness.cancel import Cancel
+from harness.charging import Pricing
+from harness.clock import Clock
+from harness.models.base import Model, Usage
+from harness.settings import Settings
+from harness.state import LostRequest, PendingCall, RunState
+from harness.stop import Condition, EmptyReplies, TruncatedReplies
+from harness.storage import Storage
+from harness.toolbox import Toolbox
+from harness.trace import (
+    ApprovalRequired,
+    Event,
+    RequestLost,
+    RunResumed,
+    RunStopped,
+    ToolEnd,
+    Trace,
+)
+from harness.ways_out import Status, Stop, StopKind
+
+
+@dataclass
+class Leg:
+    """What the loop's steps share; it owns the clock readings, the trace and the saving."""
+
+    state: RunState
+    model: Model
+    toolbox: Toolbox
+    condition: Condition
+    pricing: Pricing
+    trace: Trace
+    store: Storage
+    cancel: Cancel
+    settings: Settings
+    clock: Clock
+    on_text: Callable[[str], None] | None
+    cache: ResultCache = field(init=False)
+    taken: set[str] = field(init=False)
+    _began: float = field(init=False)
+    _elapsed: float = field(init=False)
+    _active: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cache = ResultCache(self.settings.dedupe, self.toolbox)
+        self.cache.replay(self.state.messages)
+        self.taken = transcript.call_ids(self.state.messages)
+
+    def begin(self) -> None:
+        """Start the clocks, and save: from here on a stale snapshot is refused."""
+        times, now = self.state.times, self.clock.time()
+        waited = max(0.0, now - times.left)
+        if self.state.legs == 0:
+            times.started, waited = now, 0.0
+        self._began = self.clock.monotonic()
+        self._elapsed = max(times.elapsed, now - times.started)
+        self._active = times.active
+        self.state.legs += 1
+        if self.state.status is not Status.RUNNING:
+            self.state.reopen()
+        self.save()
+        if self.state.legs > 1:
+            self.emit(RunResumed(self.state.run_id, self.state.legs, waited))
+
+    def tick(self) -> None:
+        """Read the clocks into the state."""
+        passed, times = self.clock.monotonic() - self._began, self.state.times
+        times.elapsed = self._elapsed + passed
+        times.active = self._active + passed
+        times.left = self.clock.time()
+
+    def save(self, *, durable: bool = False) -> None:
+        """Keep the state as it is now."""
+        self.tick()
+        self.store.save(self.state, durable=durable)
+
+    def emit(self, event: Event) -> None:
+        """Tell the trace."""
+        self.trace(event)
+
+    def finish(self, call: PendingCall, ms: float = 0.0) -> None:
+        """Report the result of a call and move what is next in order to the transcript."""
+        result = call.result
+        if result is not None and not call.reported:
+            call.reported = True
+            ok = result.outcome == "ok"
+            self.emit(
+                ToolEnd(
+                    self.state.run_id,
+                    call.call.name,
+                    round(ms, 3),
+                    ok,
+                    result.outcome,
+                    call.call.id,
+                    result.cached,
+                )
+            )
+        transcript.flush(self.state)
+
+    def charge(self, usage: Usage, model: str | None) -> Decimal | None:
+        """Add a request to the totals; returns its cost in USD, None without a price."""
+        cost = charging.cost_of(self.pricing, model or self.model.name, usage)
+        self.state.charge(usage, cost)
+        return cost
+
+    def lose(self, usage: Usage, why: str) -> None:
+        """Charge a request that brought no reply to keep."""
+        turn = len(self.state.turns) + 1
+        cost = self.charge(usage, None)
+        self.state.lost.append(LostRequest(turn, usage, cost, why))
+        self.emit(
+            RequestLost(
+                self.state.run_id, turn, usage.prompt_tokens, usage.completion_tokens, cost, why
+            )
+        )
+
+    @property
+    def known_cost(self) -> Decimal | None:
+        """The run's cost so far in USD; None where a price was missing."""
+        return None if self.state.unpriced else self.state.cost_usd
+
+    def end(self, stop: Stop) -> None:
+        """Record the stop, answer in words what must not stay open, save, say so."""
+        self.state.end(stop)
+        if stop.kind is StopKind.CANCELLED or stop.status is Status.FAILED:
+            self._answer_all(stop)
+        if stop.kind is StopKind.ANSWERED:
+            self.state.answer = self.state.messages[-1].content or ""
+        self.save()
+        for call in self.state.pending:
+            if call.phase == "awaiting" and stop.kind is StopKind.APPROVAL:
+                name, args = call.call.name, call.call.arguments
+                self.emit(ApprovalRequired(self.state.run_id, name, args, call.call.id))
+        self.emit(
+            RunStopped(
+                self.state.run_id,
+                stop.status,
+                stop.reason,
+                len(self.state.turns),
+                self.known_cost,
+            )
+        )
+
+    def _answer_all(self, stop: Stop) -> None:
+        for call in transcript.answer_open(self.state, stop):
+            self.finish(call)
+
+
+def guarded(stop: Condition | None, settings: Settings) -> Condition:
+    """The caller's condition, and what ends a run of replies that say nothing."""
+    fruitless = EmptyReplies(settings.empty_replies) | TruncatedReplies(settings.truncated_replies)
+    return fruitless if stop is None else stop | fruitless

@@ -1,0 +1,113 @@
+"""The loop: stop conditions, then what is pending, then the model; over a state that is data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from harness import charging, recovery, requests
+from harness.calls import interruption, next_call, perform
+from harness.cancel import Cancel
+from harness.charging import Pricing
+from harness.clock import Clock, SystemClock
+from harness.completion import completion
+from harness.examination import examine
+from harness.leg import Leg, guarded
+from harness.models.base import Model
+from harness.settings import Settings
+from harness.state import RunState
+from harness.stop import Condition
+from harness.storage import NoStore, Storage
+from harness.toolbox import Toolbox
+from harness.tools import Tool
+from harness.trace import Trace, no_trace
+from harness.ways_out import Status, Stop, StopKind, weightiest
+
+
+async def arun(
+    state: RunState,
+    *,
+    model: Model,
+    stop: Condition | None,
+    tools: Iterable[Tool] = (),
+    price: Pricing = None,
+    trace: Trace | None = None,
+    store: Storage | None = None,
+    cancel: Cancel | None = None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    on_text: Callable[[str], None] | None = None,
+) -> RunState:
+    """Move the run on, in place, until it ends or a person is needed; returns it.
+
+    A stop of the run is never an exception: read `state.status` and `state.stop`. A run that is
+    completed or failed is returned as it is. `stop` None means no limit. `price` is in USD per
+    million tokens, one `Price` or a `PriceTable`.
+
+    Raises `UnknownPrice` where a budget has no price to go by, `ValueError` for tools that cannot
+    be offered, `RunBusy` and `StaleRun` where another process has the run: nothing was sent then.
+    """
+    leg = Leg(
+        state=state,
+        model=model,
+        toolbox=Toolbox(tools),
+        condition=guarded(stop, settings or Settings()),
+        pricing=price,
+        trace=trace or no_trace,
+        store=store or NoStore(),
+        cancel=cancel or Cancel(),
+        settings=settings or Settings(),
+        clock=clock or SystemClock(),
+        on_text=on_text,
+    )
+    if any(leaf.needs_price for leaf in leg.condition.leaves()):
+        charging.refuse_unpriced(price, model.name)
+    if state.resumable:
+        with leg.store.claim(state.run_id):
+            await _go(leg)
+    return state
+
+
+async def _go(leg: Leg) -> None:
+    leg.begin()
+    recovery.recover(leg)
+    try:
+        while leg.state.status is Status.RUNNING:
+            stop = await _step(leg)
+            if stop is not None:
+                leg.end(stop)
+    except asyncio.CancelledError:
+        leg.cancel.set("the task that ran it was cancelled")
+        recovery.recover(leg)
+        leg.end(Stop(StopKind.CANCELLED, evidence={"reason": leg.cancel.reason}))
+        raise
+
+
+async def _step(leg: Leg) -> Stop | None:
+    """Stop conditions, then one pending call, then the model."""
+    examine(leg)
+    stop = gate(leg)
+    if stop is not None:
+        return stop
+    call = next_call(leg.state, leg.toolbox)
+    if call is not None:
+        return await perform(leg, call)
+    return interruption(leg.state) or await requests.ask(leg)
+
+
+def gate(leg: Leg) -> Stop | None:
+    """Why the run may not go on, the weightiest reason first; None if it may.
+
+    It is passed before the model is asked and before each tool starts.
+    """
+    leg.tick()
+    holds = [*_cancelled(leg), *completion(leg.state)]
+    fired = leg.condition(leg.state)
+    if fired and (wait := interruption(leg.state)) is not None:
+        holds.append(wait)
+    return weightiest([*holds, *fired])
+
+
+def _cancelled(leg: Leg) -> Iterable[Stop]:
+    if leg.cancel.cancelled:
+        yield Stop(StopKind.CANCELLED, evidence={"reason": leg.cancel.reason})

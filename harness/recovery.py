@@ -1,0 +1,47 @@
+"""What a leg finds of an earlier process: a request in flight, calls that were running."""
+
+from __future__ import annotations
+
+from harness import fingerprint, wording
+from harness.leg import Leg
+from harness.models.base import Usage
+from harness.state import PendingCall
+from harness.transcript import settle_call
+
+
+def recover(leg: Leg) -> None:
+    """Charge what was in flight; run again what may be; ask about what may not."""
+    _recover_request(leg)
+    for call in list(leg.state.pending):
+        if call.phase == "started":
+            _recover_call(leg, call)
+        elif call.phase == "ready" and not _still_decided(call):
+            call.phase, call.decision = "awaiting", None
+        leg.finish(call)
+
+
+def _recover_request(leg: Leg) -> None:
+    """The request was sent, and may have been charged in full: it is, once, and flagged."""
+    request = leg.state.request
+    if request is not None:
+        usage = Usage(request.prompt_bound, request.output_bound, estimated=True)
+        leg.state.request = None
+        leg.lose(usage, "in flight when the process ended")
+
+
+def _recover_call(leg: Leg, call: PendingCall) -> None:
+    tool = leg.toolbox.get(call.call.name)
+    if tool is not None and tool.repeatable:
+        call.phase = "ready"
+    elif leg.settings.unknown == "tell":
+        settle_call(call, wording.interrupted(), "unknown")
+    else:
+        call.phase = "unknown"
+
+
+def _still_decided(call: PendingCall) -> bool:
+    """An approval is for one call, tool and arguments; where they changed it counts for none."""
+    if call.decision is None:
+        return True
+    actual = fingerprint.of_call(call.call.name, call.args or {})
+    return actual == call.fingerprint == call.decision.fingerprint

@@ -1,0 +1,42 @@
+"""How a run treats errors, repeats and silence: the switches that are not stop conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+ErrorPolicy = Literal["fatal", "opaque", "instructive"] | Callable[[Exception], str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Switches of a run; the defaults are what most runs want.
+
+    `errors`: what the model reads when a tool fails: `fatal` ends the run, `opaque` says only that
+    it failed, `instructive` says what the tool said, a function makes the text of the exception.
+    `permanent`: what a `PermanentToolError` does: `as_error` like any other, `tell` adds that a
+    retry is pointless, `stop` ends the run.
+    `dedupe`: which repeated calls are answered from the earlier result: it saves the execution and
+    no tokens. `all` caches writes too, and is there to show what that breaks.
+    `unknown`: a call that was running when the process died and may not run again: `ask` a person,
+    or `tell` the model and go on.
+    `usage`: a reply without usage is estimated upwards and flagged, or (`require`) ends the run.
+    `max_output`: tokens each reply may have (None: the provider's own limit); `assumed_output`:
+    tokens charged for a reply that was lost in flight and has no such limit.
+    `tool_timeout`: seconds for tools without their own; `grace`: seconds a cancelled tool has to
+    return.
+    `empty_replies`, `truncated_replies`: how many in a row end the run (None: no limit).
+    """
+
+    errors: ErrorPolicy = "instructive"
+    permanent: Literal["as_error", "tell", "stop"] = "as_error"
+    dedupe: Literal["off", "read_only", "all"] = "off"
+    unknown: Literal["ask", "tell"] = "ask"
+    usage: Literal["estimate", "require"] = "estimate"
+    max_output: int | None = None
+    assumed_output: int = 4096
+    tool_timeout: float | None = None
+    grace: float = 0.15
+    empty_replies: int | None = 2
+    truncated_replies: int | None = 3

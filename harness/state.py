@@ -1,0 +1,240 @@
+"""The run as data: everything that a process needs to go on where another one ended."""
+
+from __future__ import annotations
+
+import uuid
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+
+from harness.models.base import Call, Message, Usage
+from harness.ways_out import Status, Stop, resumable
+
+Outcome = Literal[
+    "ok",
+    "error",
+    "invalid_args",
+    "denied",
+    "timeout",
+    "cancelled",
+    "not_started",
+    "skipped",
+    "unknown",
+]
+Phase = Literal["new", "awaiting", "ready", "started", "unknown", "done"]
+
+
+class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the transcript says of one call: the text the model reads and what happened.
+
+    A tool may return one itself, to say more than a text does.
+    """
+
+    text: str
+    outcome: Outcome = "ok"
+    cached: bool = False
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person said of one call; it holds for this call, tool and arguments only."""
+
+    approved: bool
+    fingerprint: str
+    reason: str | None = None
+
+
+class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a call's sub-agent has cost so far, as counted in the totals of the run."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    unpriced: int = 0
+
+
+class PendingCall(msgspec.Struct, omit_defaults=True):
+    """A call the model asked for, on its way to a result.
+
+    `call.id` is unique in the run and stands in the transcript; `key` is `turn.position`, the
+    call's own identity; `args` are the parsed arguments (None while they do not parse);
+    `fingerprint` and `declaration` are digests of tool and arguments, and of the tool; `reported`
+    says that the trace knows its result.
+    """
+
+    key: str
+    call: Call
+    phase: Phase = "new"
+    args: dict[str, Any] | None = None
+    fingerprint: str = ""
+    declaration: str = ""
+    decision: Decision | None = None
+    result: ToolResult | None = None
+    reported: bool = False
+    spent: Spent = Spent()
+
+
+class Interruption(msgspec.Struct, frozen=True):
+    """What a person has to decide before the run can go on."""
+
+    type: Literal["approval", "unknown_outcome"]
+    call_id: str
+    tool: str
+    args: dict[str, Any]
+
+
+class TurnRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One accepted reply: tokens, cost in USD (None without a price), the provider's finish.
+
+    `sent` is how many messages the request carried, `calls` how many tool calls came back,
+    `tool_runs` how many had been run before, `ms` how long the provider took.
+    """
+
+    turn: int
+    usage: Usage
+    cost_usd: Decimal | None
+    finish: str | None
+    sent: int
+    calls: int = 0
+    tool_runs: int = 0
+    empty: bool = False
+    model: str | None = None
+    ms: float = 0.0
+
+
+class LostRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request that brought no reply to keep, and what it is taken to have cost."""
+
+    turn: int
+    usage: Usage
+    cost_usd: Decimal | None
+    why: str
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request marked as started; found in a saved state, it was in flight when the run died."""
+
+    turn: int
+    prompt_bound: int
+    output_bound: int
+
+
+class Times(msgspec.Struct):
+    """Clock readings, in seconds: the epoch at the start, then elapsed and active since.
+
+    `elapsed` counts everything since the start, `active` only the time inside `run`.
+    """
+
+    started: float = 0.0
+    elapsed: float = 0.0
+    active: float = 0.0
+    left: float = 0.0
+
+
+class RunState(msgspec.Struct, omit_defaults=True):
+    """A run, whole and serialisable; `run` moves it on in place and returns it.
+
+    Totals (`tool_runs`, tokens, `cost_usd` in USD) include sub-agents and requests that were
+    lost; `unpriced` counts requests whose price is not known, which `cost_usd` leaves out.
+    `leg_turns` is how many turns there were when the leg began that streaks are counted in.
+    """
+
+    run_id: str
+    messages: list[Message] = []
+    turns: list[TurnRecord] = []
+    lost: list[LostRequest] = []
+    pending: list[PendingCall] = []
+    status: Status = Status.RUNNING
+    stop: Stop | None = None
+    answer: str = ""
+    tool_runs: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    unpriced: int = 0
+    estimated: bool = False
+    request: Request | None = None
+    times: Times = msgspec.field(default_factory=Times)
+    legs: int = 0
+    leg_turns: int = 0
+    parent: str | None = None
+    always: dict[str, str] = {}
+    setup: dict[str, str] = {}
+    revision: int = 0
+    version: int = 1
+
+    @classmethod
+    def start(
+        cls,
+        task: str,
+        *,
+        system: str | None = None,
+        run_id: str | None = None,
+        parent: str | None = None,
+    ) -> RunState:
+        """A new run on `task`; without `run_id` it gets a random one."""
+        opening = [Message("system", system)] if system is not None else []
+        return cls(
+            run_id=run_id or uuid.uuid4().hex,
+            messages=[*opening, Message("user", task)],
+            parent=parent,
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> RunState:
+        """The state that `to_json` wrote; raises `msgspec.ValidationError` on anything else."""
+        return msgspec.json.decode(text, type=cls)
+
+    def to_json(self) -> str:
+        """The whole run as one JSON object."""
+        return msgspec.json.encode(self).decode()
+
+    @property
+    def resumable(self) -> bool:
+        """Whether `run` would go on from here."""
+        return resumable(self.status)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run ended, in one word or the caller's own; None while it goes on."""
+        return None if self.stop is None else self.stop.reason
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def interruptions(self) -> list[Interruption]:
+        """The calls that wait for a person, in call order."""
+        return [
+            Interruption(
+                "approval" if call.phase == "awaiting" else "unknown_outcome",
+                call.call.id,
+                call.call.name,
+                call.args or {},
+            )
+            for call in self.pending
+            if call.phase in ("awaiting", "unknown")
+        ]
+
+    def charge(self, usage: Usage, cost_usd: Decimal | None) -> None:
+        """Add one request to the totals."""
+        self.input_tokens += usage.prompt_tokens
+        self.output_tokens += usage.completion_tokens
+        self.estimated = self.estimated or usage.estimated
+        if cost_usd is None:
+            self.unpriced += 1
+        else:
+            self.cost_usd += cost_usd
+
+    def end(self, stop: Stop) -> None:
+        """Record why the run, or this leg of it, ended."""
+        self.stop = stop
+        self.status = stop.status
+
+    def reopen(self) -> None:
+        """Go on after a stop; streaks are counted afresh."""
+        self.stop = None
+        self.status = Status.RUNNING
+        self.leg_turns = len(self.turns)

@@ -1,0 +1,168 @@
+"""Tools: what the model may call, and what each one declares about itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, overload
+
+import msgspec
+
+from harness.cancel import Cancel
+from harness.clock import Clock
+from harness.models.base import ToolSpec
+from harness.schema import CONTEXT, signature_schema
+from harness.state import RunState
+from harness.storage import Storage
+from harness.trace import Trace
+
+Arguments = dict[str, Any]
+
+
+class ToolError(Exception):
+    """The call failed in a way the model may correct; the text should say how."""
+
+
+class PermanentToolError(ToolError):
+    """The call failed and will fail again, whatever the model changes."""
+
+
+class FatalToolError(Exception):
+    """The run must end: it fails with `fatal_tool_error` under every error policy."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function the model may call, with its JSON Schema and what it does to the world.
+
+    `fn` is called with the arguments by name; a parameter called `ctx` receives a `ToolContext`.
+    It may be sync (run in a thread of its own) or async. Text is returned to the model as it is,
+    anything else as compact JSON, a `ToolResult` with its outcome.
+    Once told to stop, a tool raises `ToolCancelled`; if it returns, it counts as done.
+
+    `read_only`: no effects; may run again after a crash and have its result cached.
+    `idempotent`: has effects, but a repeat under the same idempotency key changes nothing more.
+    `needs_approval`: True, or a function of the arguments; a person decides before it runs.
+    `timeout`: seconds until the call is cancelled (None: the setting of the run).
+    `polling`: repeats with the same arguments are expected, and never answered from a cache.
+    `types`: what to convert arguments to before the call, by name.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    fn: Callable[..., Any]
+    read_only: bool = False
+    needs_approval: bool | Callable[[Arguments], bool] = False
+    idempotent: bool = False
+    timeout: float | None = None
+    polling: bool = False
+    types: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        return ToolSpec(self.name, self.description, dict(self.parameters))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call whose outcome is unknown may simply run again."""
+        return self.read_only or self.idempotent
+
+    def asks(self, arguments: Arguments) -> bool:
+        """Whether a person decides before this call runs."""
+        if callable(self.needs_approval):
+            return bool(self.needs_approval(arguments))
+        return self.needs_approval
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The signature of `fn`."""
+        return inspect.signature(self.fn)
+
+    def bind(self, arguments: Arguments) -> Arguments:
+        """The keyword arguments for `fn`, without `ctx`.
+
+        Raises `TypeError` where they do not fit the signature, `msgspec.ValidationError` where
+        they do not fit the types.
+        """
+        context = {CONTEXT: None} if self.takes_context else {}
+        self.signature.bind(**arguments, **context)
+        return {
+            name: msgspec.convert(value, self.types[name]) if name in self.types else value
+            for name, value in arguments.items()
+        }
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether `fn` has a parameter called `ctx`."""
+        return CONTEXT in self.signature.parameters
+
+
+class ToolCancelled(Exception):
+    """The tool stopped early because it was told to; the text is what it has to show."""
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a running tool may know and use.
+
+    `cancel` is set when the run is cancelled or the call times out; `idempotency_key` is the same
+    each time this call is run, in whatever process. `trace`, `store` and `clock` are the run's
+    own, for a tool that runs an agent itself.
+    """
+
+    run_id: str
+    call_id: str
+    idempotency_key: str
+    cancel: Cancel
+    progress: Callable[[str], None]
+    spend: Callable[[RunState], None]
+    trace: Trace
+    store: Storage
+    clock: Clock
+
+    def check(self) -> None:
+        """Raise `ToolCancelled` if the tool should stop; it says that nothing more was done."""
+        if self.cancel.cancelled:
+            raise ToolCancelled(self.cancel.reason)
+
+
+@overload
+def tool(fn: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    read_only: bool = False,
+    needs_approval: bool | Callable[[Arguments], bool] = False,
+    idempotent: bool = False,
+    timeout: float | None = None,
+    polling: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    **declared: Any,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a `Tool` of a function: name, docstring and signature become what the model is told.
+
+    Raises `TypeError` where a parameter has no annotation to make a schema of.
+    """
+
+    def make(fn: Callable[..., Any]) -> Tool:
+        said = description if description is not None else inspect.getdoc(fn) or ""
+        if parameters is not None:
+            return Tool(name or fn.__name__, said, parameters, fn, **declared)
+        schema, types = signature_schema(fn)
+        return Tool(name or fn.__name__, said, schema, fn, types=types, **declared)
+
+    return make if fn is None else make(fn)

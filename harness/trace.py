@@ -1,0 +1,154 @@
+"""Trace events: small tagged records, one JSON line each, the run id on every one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from harness.state import Outcome
+from harness.ways_out import Status
+
+
+class Event(msgspec.Struct, frozen=True, tag_field="type"):
+    """What all events share."""
+
+    run_id: str
+
+
+class TurnEvent(Event, frozen=True, tag="turn"):
+    """A reply was accepted and charged; `cost_usd` is the run's so far (None: no price known)."""
+
+    turn: int
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cost_usd: Decimal | None
+    finish: str | None
+
+
+class ToolStart(Event, frozen=True, tag="tool_start"):
+    """A tool is about to run; `args` is the text the model sent."""
+
+    tool: str
+    args: str
+    call_id: str
+
+
+class ToolProgress(Event, frozen=True, tag="tool_progress"):
+    """A running tool says how far it is."""
+
+    tool: str
+    label: str
+    call_id: str
+
+
+class ToolEnd(Event, frozen=True, tag="tool_result"):
+    """A call has its result; `ms` is 0 where nothing was run."""
+
+    tool: str
+    ms: float
+    ok: bool
+    outcome: Outcome
+    call_id: str
+    cached: bool = False
+
+
+class ApprovalRequired(Event, frozen=True, tag="approval_required"):
+    """A call waits for a person."""
+
+    tool: str
+    args: str
+    call_id: str
+
+
+class RunResumed(Event, frozen=True, tag="run_resumed"):
+    """A later leg begins, `waited` seconds after the last one ended."""
+
+    leg: int
+    waited: float
+
+
+class RequestLost(Event, frozen=True, tag="request_lost"):
+    """A request brought no reply to keep; its cost is charged, estimated where unknown."""
+
+    turn: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal | None
+    why: str
+
+
+class LateEffect(Event, frozen=True, tag="late_effect"):
+    """A tool that was given up has ended after all; its result is dropped, its effect stands."""
+
+    tool: str
+    call_id: str
+    ok: bool
+
+
+class Note(Event, frozen=True, tag="note"):
+    """Something odd that did not spoil the run, in words."""
+
+    text: str
+
+
+class RunStopped(Event, frozen=True, tag="run_stopped"):
+    """A leg has ended: the last event of each."""
+
+    status: Status
+    reason: str
+    turns: int
+    cost_usd: Decimal | None
+
+
+Trace = Callable[[Event], None]
+
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def encode(event: Event) -> bytes:
+    """One event as compact JSON, money as a number with every digit."""
+    return _ENCODER.encode(event)
+
+
+class JsonlTrace:
+    """A trace that appends one line per event to a file."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
+
+    def __call__(self, event: Event) -> None:
+        self._file.write(encode(event) + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> JsonlTrace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class ListTrace:
+    """A trace that keeps the events in `events`."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+
+def no_trace(event: Event) -> None:
+    """A trace that keeps nothing."""

@@ -1,0 +1,73 @@
+"""What the code decides about a call, in the words that the model reads."""
+
+from __future__ import annotations
+
+from harness.ways_out import Stop
+
+EMPTY_REPLY = "(empty reply)"  # an assistant message must say something
+ASK_AGAIN = "Your last reply was empty. Call a tool, or answer in text."
+GO_ON = "Your last reply was cut off at the output limit. Go on exactly where it stopped."
+
+OPAQUE = "Error: the tool failed."
+NO_OUTPUT = "(no output)"
+
+
+def declined(reason: str | None) -> str:
+    """A person said no."""
+    why = f" Reason: {reason}" if reason and reason.strip() else ""
+    return f"The user declined this call: it was rejected and not run.{why}"
+
+
+def not_run(stop: Stop | None) -> str:
+    """The run was left while the call waited."""
+    return f"Not run: {'the run was left' if stop is None else f'stopped by {stop}'}."
+
+
+def vetoed(stop: Stop) -> str:
+    """A limit lets the run go on, without this call."""
+    return f"Not run: {stop.kind} allows {stop.limit}. Go on without further calls of this kind."
+
+
+def cut_off(finish: str) -> str:
+    """The reply that held the call did not come to its end."""
+    if finish == "length":
+        return (
+            "Not run: the reply was cut off at the output limit. Send the call in smaller pieces."
+        )
+    return f"Not run: the reply ended with {finish}."
+
+
+def interrupted() -> str:
+    """The process died while the call ran."""
+    return (
+        "Interrupted: this call was running when the process ended. It may have taken effect; "
+        "check before repeating it."
+    )
+
+
+def not_repeated(reason: str | None) -> str:
+    """A person said not to run an interrupted call again."""
+    why = f" Reason: {reason}" if reason and reason.strip() else ""
+    return f"{interrupted()} The user declined to run it again.{why}"
+
+
+def gone(name: str) -> str:
+    """The tool was there when the call was made."""
+    return f"Error: the tool {name} is no longer available; nothing was run."
+
+
+def permanent(text: str) -> str:
+    """The error will not go away."""
+    return f"{text} This is permanent: do not retry."
+
+
+def given_up(why: str, *, ended: bool, effects: bool, said: str) -> str:
+    """The call was told to stop: `why`, and what is known of it."""
+    words = [f"{why}."]
+    if not ended:
+        words.append("The tool did not stop when told to and may still be running.")
+    if effects:
+        words.append("It may have taken effect; check before repeating it.")
+    if said:
+        words.append(f"Until then: {said}")
+    return " ".join(words)
