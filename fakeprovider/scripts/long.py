@@ -11,7 +11,7 @@ ANSWER = f"I read all {TURNS - 2} parts."
 
 
 def long(conversation: Conversation) -> Reply:
-    """Forty turns of progress: list_files, then read part-01.txt to part-38.txt, then the answer."""
+    """Forty turns of progress: list_files, read part-01.txt to part-38.txt, then the answer."""
     turn = conversation.turn
     if turn == 0:
         return ask("list_files")
