@@ -291,7 +291,14 @@ def _build(node: ast.expr, names: Mapping[str, Callable[..., Condition]]) -> Con
         case ast.BinOp(left, ast.BitAnd(), right):
             return _build(left, names) & _build(right, names)
         case ast.Call(ast.Name(name), args, keywords) if name in names:
-            named = {str(key.arg): ast.literal_eval(key.value) for key in keywords}
-            return names[name](*map(ast.literal_eval, args), **named)
+            named = {str(key.arg): _literal(key.value) for key in keywords}
+            return names[name](*map(_literal, args), **named)
     known = ", ".join(sorted(names))
     raise ValueError(f"not a stop condition: {ast.unparse(node)!r}; there are {known}")
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise TypeError(f"{ast.unparse(node)} is no literal") from None

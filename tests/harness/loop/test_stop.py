@@ -1,0 +1,174 @@
+"""Stop conditions: what they measure, how they join, how they are written down."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harness
+from harness import (
+    ActiveTime,
+    AllOf,
+    AnyOf,
+    Condition,
+    Deadline,
+    EmptyReplies,
+    MaxCost,
+    MaxTokens,
+    MaxToolCalls,
+    MaxTurns,
+    RunState,
+    StopKind,
+    TruncatedReplies,
+    TurnRecord,
+    parse_stop,
+)
+from harness.models.base import Usage
+from harness.state import Times
+
+whole = st.none() | st.integers(0, 10**9)
+seconds = st.none() | st.integers(0, 10**6) | st.floats(0, 1e9, allow_nan=False)
+amounts = st.none() | st.decimals(0, 10**6, places=6).map(str)
+leaves = st.one_of(
+    st.builds(MaxTurns, whole),
+    st.builds(MaxTokens, whole),
+    st.builds(MaxToolCalls, whole, st.sampled_from(["stop", "skip", "reject"])),
+    st.builds(MaxCost, amounts),
+    st.builds(Deadline, seconds),
+    st.builds(ActiveTime, seconds),
+    st.builds(EmptyReplies, whole),
+    st.builds(TruncatedReplies, whole),
+)
+conditions: st.SearchStrategy[Condition] = st.recursive(
+    leaves,
+    lambda inner: st.tuples(inner, inner, st.booleans()).map(
+        lambda t: t[0] | t[1] if t[2] else t[0] & t[1]
+    ),
+    max_leaves=6,
+)
+
+
+def state(turns: int = 0, **fields: Any) -> RunState:
+    records = [TurnRecord(n + 1, Usage(1, 1), Decimal(0), "stop", 1) for n in range(turns)]
+    return RunState("r", turns=records, **fields)
+
+
+def test_a_limit_fires_when_it_is_reached_and_says_value_limit_and_overshoot() -> None:
+    assert MaxTurns(3)(state(2)) == ()
+    (stop,) = MaxTurns(3)(state(3))
+    assert (stop.kind, stop.value, stop.limit, stop.overshoot) == (StopKind.MAX_TURNS, 3, 3, 0)
+    (stop,) = MaxCost("0.05")(state(cost_usd=Decimal("0.06")))
+    assert (stop.kind, stop.overshoot) == (StopKind.MAX_COST, Decimal("0.01"))
+    (stop,) = MaxTokens(10)(state(input_tokens=8, output_tokens=4))
+    assert (stop.value, stop.overshoot) == (12, 2)
+    (stop,) = Deadline(60)(state(times=Times(elapsed=61.5)))
+    assert (stop.kind, stop.value) == (StopKind.DEADLINE, 61.5)
+    (stop,) = ActiveTime(60)(state(times=Times(active=60)))
+    assert stop.kind is StopKind.ACTIVE_TIME
+
+
+@pytest.mark.parametrize("kind", [MaxTurns, MaxTokens, MaxCost, Deadline, ActiveTime])
+def test_zero_is_a_limit_and_none_is_no_limit(kind: Any) -> None:
+    assert kind(0)(state())
+    far = state(10**3, input_tokens=10**9, cost_usd=Decimal(10**6), times=Times(1, 1e9, 1e9))
+    assert kind(None)(far) == ()
+
+
+def test_or_says_everything_that_fired() -> None:
+    fired = (MaxTurns(2) | MaxTokens(1) | MaxCost("9"))(state(2, input_tokens=5))
+    assert [stop.kind for stop in fired] == [StopKind.MAX_TURNS, StopKind.MAX_TOKENS]
+
+
+def test_and_fires_only_when_all_parts_do() -> None:
+    both = MaxTurns(2) & MaxTokens(5)
+    assert both(state(2, input_tokens=4)) == ()
+    assert len(both(state(2, input_tokens=5))) == 2
+
+
+def test_a_condition_is_no_truth_value() -> None:
+    with pytest.raises(TypeError, match=r"join with \| and &"):
+        bool(MaxTurns(1))
+    with pytest.raises(TypeError, match="not a truth value"):
+        MaxTurns(1) and MaxTokens(1)
+
+
+def test_a_negative_limit_and_a_float_amount_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"MaxTurns\(-1\): a limit is 0 or more"):
+        MaxTurns(-1)
+    with pytest.raises(ValueError, match="0 or more"):
+        Deadline(float("nan"))
+    with pytest.raises(TypeError, match=r"MaxCost\('0.05'\)"):
+        MaxCost(0.05)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="over is one of"):
+        MaxToolCalls(1, over="drop")  # type: ignore[arg-type]
+
+
+def test_the_text_of_a_condition_reads_as_it_was_written() -> None:
+    stop = MaxTurns(20) | MaxCost("0.05") & (MaxTokens(200_000) | Deadline(60))
+    assert repr(stop) == "MaxTurns(20) | MaxCost('0.05') & (MaxTokens(200000) | Deadline(60))"
+
+
+@given(conditions)
+def test_eval_of_the_repr_and_parse_of_the_repr_give_the_condition_back(stop: Condition) -> None:
+    assert eval(repr(stop), vars(harness).copy()) == stop
+    assert parse_stop(repr(stop)) == stop
+
+
+@given(conditions, conditions, conditions)
+def test_joining_is_associative(a: Condition, b: Condition, c: Condition) -> None:
+    assert (a | b) | c == a | (b | c)
+    assert (a & b) & c == a & (b & c)
+
+
+@given(conditions)
+def test_no_composition_fires_without_saying_which_limit(stop: Condition) -> None:
+    fired = stop(state(5, input_tokens=10**4, cost_usd=Decimal(3), times=Times(0, 500, 400)))
+    assert all(part.limit is not None and part.overshoot >= 0 for part in fired)
+    if isinstance(stop, AnyOf):
+        assert len(fired) == sum(len(part(state_of())) for part in stop.parts)
+    if isinstance(stop, AllOf) and fired:
+        assert all(part(state_of()) for part in stop.parts)
+
+
+def state_of() -> RunState:
+    return state(5, input_tokens=10**4, cost_usd=Decimal(3), times=Times(0, 500, 400))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "MaxTurns",
+        "MaxTurns(20) or MaxTokens(1)",
+        "__import__('os').system('x')",
+        "MaxTurns(x)",
+        "Deadline(1) + Deadline(2)",
+        "MaxTurns(1)(2)",
+        "MaxTurns(1, 2, 3)",
+        "open('f')",
+    ],
+)
+def test_parse_reads_conditions_and_nothing_else(text: str) -> None:
+    with pytest.raises(ValueError, match="not a stop condition"):
+        parse_stop(text)
+
+
+def test_streaks_count_the_last_turns_of_the_leg_only() -> None:
+    def turns(*kinds: str) -> list[TurnRecord]:
+        return [
+            TurnRecord(
+                n + 1, Usage(1, 1), None, "length" if k == "cut" else "stop", 1, empty=k == "empty"
+            )
+            for n, k in enumerate(kinds)
+        ]
+
+    assert EmptyReplies(2)(RunState("r", turns=turns("empty", "text", "empty"))) == ()
+    (stop,) = EmptyReplies(2)(RunState("r", turns=turns("text", "empty", "empty")))
+    assert (stop.kind, stop.value) == (StopKind.EMPTY_REPLIES, 2)
+    assert EmptyReplies(2)(RunState("r", turns=turns("empty", "empty"), leg_turns=1)) == ()
+    (stop,) = TruncatedReplies(1)(RunState("r", turns=turns("text", "cut")))
+    assert stop.kind is StopKind.TRUNCATED_REPLIES
