@@ -106,12 +106,12 @@ class App:
             return
         body = job.dialect.render_whole(conversation, completion)
         self._note(job, body)
-        await send_whole(send, body)
+        await send_whole(send, body, headers=job.headers)
 
     async def _stream(
         self, job: Job, frames: Iterator[Frame], receive: Receive, send: Send
     ) -> None:
-        await start_stream(send)
+        await start_stream(send, job.headers)
         leaving = asyncio.ensure_future(receive())  # nothing more to read: ends when they leave
         try:
             for number, frame in enumerate(frames, 1):

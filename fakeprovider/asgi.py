@@ -31,12 +31,14 @@ class ClientLeft(Exception):
 class Head:
     """What is read of a request's headers.
 
-    `run` is the run key of `x-fake-run`, `attempt` the SDK's own retry count.
+    `run` is the run key of `x-fake-run`, `attempt` the SDK's own retry count, `agent` the name of
+    the header by which a client marks a sub-agent's request.
     """
 
     content_type: str = ""
     run: str = ""
     attempt: int = 0
+    agent: str = ""
 
 
 def read_head(headers: Headers) -> Head:
@@ -49,10 +51,12 @@ def read_head(headers: Headers) -> Head:
         content_type=found.get(b"content-type", b"").decode("latin-1"),
         run=found.get(b"x-fake-run", b"").decode("latin-1"),
         attempt=int(retries) if retries.isdigit() and len(retries) < 10 else 0,
+        agent=next((name.decode() for name in _SUB_AGENT if name in found), ""),
     )
 
 
-_READ = frozenset({b"content-type", b"x-fake-run", b"x-stainless-retry-count"})
+_SUB_AGENT = (b"x-claude-code-agent-id", b"x-claude-code-parent-agent-id")
+_READ = frozenset({b"content-type", b"x-fake-run", b"x-stainless-retry-count", *_SUB_AGENT})
 
 
 async def read_body(receive: Receive, limit: int) -> bytes:
@@ -106,9 +110,10 @@ async def send_whole(
     await send({"type": "http.response.body", "body": body})
 
 
-async def start_stream(send: Send) -> None:
+async def start_stream(send: Send, headers: tuple[tuple[str, str], ...] = ()) -> None:
     """The head of a reply of server-sent events."""
-    await send({"type": "http.response.start", "status": 200, "headers": _SSE_HEADERS})
+    sent = [*_SSE_HEADERS, *((name.encode(), value.encode("latin-1")) for name, value in headers)]
+    await send({"type": "http.response.start", "status": 200, "headers": sent})
 
 
 async def send_piece(send: Send, data: bytes, more: bool = True) -> None:

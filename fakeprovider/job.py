@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fakeprovider.asgi import Head
+from fakeprovider.catalogue import Note
 from fakeprovider.completion import Completion, Tally
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
@@ -36,11 +37,32 @@ class Job:
     error: ApiError | None = None
     cancelled: bool = False
     sent: list[bytes] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     @property
     def run(self) -> str:
         """The run key, from the path or else from the header."""
         return self.route.run or self.head.run
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Headers that say what was changed in the reply, for a person who looks at it."""
+        if not self.notes:
+            return ()
+        told = "; ".join(f"{note.rule}: {note.detail}" for note in self.notes)
+        shown = "".join(one if " " <= one <= "~" else "?" for one in told)
+        return (("x-fakeprovider-note", shown[:_HEADER_LENGTH]),)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What is worth knowing: of the transcript, and of what was changed in the reply."""
+        if self.conversation is None:
+            return ()
+        last = len(self.conversation.messages) - 1
+        made = tuple(Finding(note.rule, last, note.detail) for note in self.notes)
+        return _findings(self.conversation.notes) + made
+
+
+_HEADER_LENGTH = 500
 
 
 def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
@@ -63,7 +85,7 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         finish=answered.finish if answered else "",
         usage=_usage(answered.usage) if answered else None,
         violations=_findings(conversation.violations) if conversation else (),
-        notes=_findings(conversation.notes) if conversation else (),
+        notes=job.findings(),
         fault=answered.fault.name if answered and answered.fault else "",
         error=error.message if error else "",
         started=job.started,

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from fakeprovider.conversation import Conversation
+from fakeprovider.presets import PRESETS
 
 TurnFrom: TypeAlias = Literal["start", "last_user"]
 
-RESERVED = ("fault", "turn", "times", "chaos", "seed", "pace", "latency", "client")
+RESERVED = ("fault", "turn", "times", "chaos", "seed", "pace", "latency")
 """Names that other options will have; refused until then rather than ignored."""
 
 
@@ -26,15 +27,16 @@ class Params:
 
     `turn_from` says where turns count from: the `start` of the conversation, or the `last_user`
     message, for several tasks in one conversation. `turn_offset` turns are not counted: few-shot
-    examples, or an assistant message that the client made up.
+    examples, or an assistant message that the client made up. `client` names a client preset.
     """
 
     turn_from: TurnFrom = "start"
     turn_offset: int = 0
+    client: str = ""
 
     def view(self, conversation: Conversation) -> Conversation:
         """The conversation as the script is to see it."""
-        if self == _PLAIN:
+        if self.turn_from == "start" and self.turn_offset == 0:
             return conversation
         turn = conversation.turn
         if self.turn_from == "last_user":
@@ -66,9 +68,19 @@ def _set(params: Params, name: str, value: str) -> Params:
         return replace(params, turn_from=_turn_from(value))
     if name == "turn_offset":
         return replace(params, turn_offset=_turn_offset(value))
+    if name == "client":
+        return replace(params, client=_client(value))
     if name in RESERVED:
         raise BadParameter(f"path parameter {name!r} is reserved and does nothing yet")
-    raise BadParameter(f"unknown path parameter {name!r}; there are: turn_from, turn_offset")
+    raise BadParameter(
+        f"unknown path parameter {name!r}; there are: client, turn_from, turn_offset"
+    )
+
+
+def _client(value: str) -> str:
+    if value in PRESETS:
+        return value
+    raise BadParameter(f"client={value!r}: must be one of {', '.join(PRESETS)}")
 
 
 def _turn_from(value: str) -> TurnFrom:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeAlias
 
+from fakeprovider.catalogue import Catalogue, Note
 from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
@@ -12,27 +15,42 @@ from fakeprovider.memory import Memory
 from fakeprovider.replies import Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.ending import ScriptRanOut
+from fakeprovider.side import plain_answer, side_request
 from fakeprovider.wire import too_deep
 
 _log = logging.getLogger("fakeprovider")
+
+Gate: TypeAlias = Callable[[Job], None]
+"""Looks at each request before it is answered."""
 
 
 class Provider:
     """Scripts, and what decides which of them answers and how strictly.
 
-    `default` is the script where neither path nor model names one, None for none.
+    `default` is the script where neither path nor model names one, None for none. `catalogue` fits
+    a script's calls to the client's tools. `gate` may raise `ApiError` before anything is answered.
     """
 
     def __init__(
-        self, scripts: Registry, *, default: str | None = None, strict: bool = True
+        self,
+        scripts: Registry,
+        *,
+        default: str | None = None,
+        strict: bool = True,
+        catalogue: Catalogue | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.scripts = scripts
         self.default = default
         self.strict = strict
+        self.catalogue = catalogue or Catalogue()
+        self.gate = gate
         self.memory = Memory()
 
     def answer(self, job: Job) -> tuple[Conversation, Completion]:
         """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
+        if self.gate is not None:
+            self.gate(job)
         if job.route.error:
             raise ApiError(404, job.route.error, kind="not_found", code="bad_path_parameter")
         try:
@@ -42,9 +60,21 @@ class Provider:
         if self.strict and conversation.violations:
             raise job.dialect.refuse(conversation.violations[0])
         job.script, script = self.choose(job.route.script, conversation.model)
-        reply = _run(job.script, script, job.route.params.view(conversation))
+        reply = self._reply(job, conversation, script)
         completion = job.completion = complete(conversation, reply)
         return conversation, completion
+
+    def _reply(self, job: Job, conversation: Conversation, script: Script) -> Reply:
+        """The script's reply, fitted to the client; or a plain one to a side request."""
+        side = side_request(conversation, job.head.agent)
+        if side is not None:
+            job.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
+            return plain_answer(side, conversation)
+        catalogue = self.catalogue.for_client(job.route.params.client)
+        view = job.route.params.view(catalogue.view(conversation))
+        fitted = catalogue.fit(_run(job.script, script, view), conversation)
+        job.notes += fitted.notes
+        return fitted.reply
 
     def choose(self, path_name: str, model: str) -> tuple[str, Script]:
         """The script named by the path, else by the model, else the default; or a 404."""

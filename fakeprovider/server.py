@@ -15,8 +15,9 @@ from urllib.parse import quote
 import uvicorn
 
 from fakeprovider.app import MAX_BODY, App
+from fakeprovider.catalogue import Catalogue
 from fakeprovider.journal import Journal
-from fakeprovider.provider import Provider
+from fakeprovider.provider import Gate, Provider
 from fakeprovider.scripts import Script, discover
 
 _GRACE = 0.25  # seconds that open streams have to end once the server is told to stop
@@ -33,7 +34,8 @@ class Server:
     `script` is what answers where neither path nor model names one: a name, or a function.
     `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
     transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`.
-    `max_body` is in bytes. Raises `UnknownScript`, and `PortInUse` when it starts.
+    `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
+    refuse requests. Raises `UnknownScript`, and `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -49,6 +51,8 @@ class Server:
         strict: bool = True,
         journal: Journal | Path | str | None = None,
         max_body: int = MAX_BODY,
+        catalogue: Catalogue | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.host = host
@@ -57,7 +61,9 @@ class Server:
         registry = discover({**(scripts or {}), **named})
         if default is not None:
             registry[default]
-        self.provider = Provider(registry, default=default, strict=strict)
+        self.provider = Provider(
+            registry, default=default, strict=strict, catalogue=catalogue, gate=gate
+        )
         self._app = App(self.provider, self.journal, max_body=max_body)
         self._running: _Running | None = None
         self._thread: threading.Thread | None = None
