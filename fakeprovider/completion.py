@@ -41,8 +41,8 @@ class Tally:
 class Completion:
     """One finished reply.
 
-    `position` is the turn of the conversation that it is; `stop_sequence` is the client's word
-    that ended it, None if none did.
+    `position` is the turn of the conversation that it is, `script` the name of what wrote it;
+    `stop_sequence` is the client's word that ended it, None if none did.
     """
 
     model: str
@@ -53,6 +53,7 @@ class Completion:
     fault: Fault | None = None
     pace: Pace | None = None
     stop_sequence: str | None = None
+    script: str = ""
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -65,7 +66,7 @@ class Completion:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-def complete(conversation: Conversation, reply: Reply) -> Completion:
+def complete(conversation: Conversation, reply: Reply, script: str = "") -> Completion:
     """Fill in what `reply` leaves open; cut it at the client's stop words and cap on output."""
     parts = _named(reply, conversation.position)
     parts, word = _stopped(parts, conversation.options.get("stop", ()))
@@ -85,6 +86,7 @@ def complete(conversation: Conversation, reply: Reply) -> Completion:
         fault=reply.fault,
         pace=reply.pace,
         stop_sequence=word,
+        script=script,
     )
 
 

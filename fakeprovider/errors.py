@@ -9,9 +9,10 @@ class ApiError(Exception):
     """An error reply in no provider's dialect.
 
     `kind` is neutral and each dialect has its own word for it: `invalid_request`, `not_found`,
-    `authentication`, `permission`, `rate_limit`, `too_large`, `overloaded`, `server`. `param` is the path of the
-    offending field in the request, `code` the service's own code. `retry` says whether a client
-    should try again (sent as `x-should-retry`, which the official SDKs obey); None says nothing.
+    `authentication`, `permission`, `rate_limit`, `too_large`, `overloaded`, `server`. `param` is
+    the path of the offending field in the request, `code` the service's own code. `retry` says
+    whether a client should try again (sent as `x-should-retry`, which the official SDKs obey);
+    None says nothing.
     `details` are the Messages dialect's, `request_id` is filled in where the error is sent.
     """
 

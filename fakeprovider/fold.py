@@ -23,12 +23,14 @@ class Entry(NamedTuple):
     """A message that needs no more work: counted, and with what is wrong with it by itself.
 
     `flaws` are pairs of a rule of the strict table and a sentence. A tool result whose call has
-    not been looked up yet has no counts.
+    not been looked up yet has no counts. What `joins` is part of the assistant turn before it, if
+    it follows one directly: output items of one response.
     """
 
     message: Message
     counts: Count | None
     flaws: tuple[tuple[str, str], ...] = ()
+    joins: bool = False
 
     @property
     def size(self) -> int:
@@ -121,13 +123,13 @@ class Folding:
 
     def _take(self, entry: Entry) -> None:
         message = entry.message
-        counted = entry.counts or message_count(message)
-        self._messages.append(message)
-        self._tokens += counted.inner
-        self._end = counted.last - counted.inner
         self._size += entry.size
         for rule, detail in entry.flaws:
             self._flaw(rule, detail)
+        if entry.joins and self._messages and self._messages[-1].role == "assistant":
+            self._join(message)
+            return
+        self._append(message, entry.counts or message_count(message))
         if message.role == "tool":
             self._take_result(message)
             return
@@ -142,6 +144,8 @@ class Folding:
 
     def _join(self, message: Message) -> None:
         """Make one message of the last and this one, which is more of the same turn."""
+        if not message.text and not message.calls:
+            return
         before = self._messages.pop()
         self._tokens -= message_count(before).inner
         joined = replace(

@@ -67,6 +67,19 @@ def read(form: Form[R], body: bytes, memory: Memory) -> Transcript[R]:
     return _read_whole(form, body, memory)
 
 
+def read_after(
+    form: Form[R], body: bytes, memory: Memory, begin: Callable[[R], State]
+) -> Transcript[R]:
+    """Read a whole body whose messages go on from a state that the request itself names.
+
+    Such a state stands outside the messages, so nothing is resumed and nothing remembered.
+    """
+    check_utf8(body)
+    request = decode(body, form.decoder)
+    state = _fold(form, bytes(form.array(request)), memory, begin(request))
+    return Transcript(request, state, hashlib.sha256(body).hexdigest())
+
+
 def _read_whole(form: Form[R], body: bytes, memory: Memory) -> Transcript[R]:
     check_utf8(body)
     request = decode(body, form.decoder)

@@ -1,0 +1,263 @@
+"""Anthropic Messages: `POST /messages`, whole and streamed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from fakeprovider.conversation import Conversation, Offered, Violation
+from fakeprovider.counting import message_count
+from fakeprovider.errors import ApiError, invalid
+from fakeprovider.fold import Entry, State, finish
+from fakeprovider.memory import Memory
+from fakeprovider.offers import read_tools
+from fakeprovider.protocols.messages_blocks import TOOL_NAME, parse_message, parse_system
+from fakeprovider.protocols.messages_render import render_stream, render_whole
+from fakeprovider.strict import judge
+from fakeprovider.transcript import Form, Transcript, read
+from fakeprovider.wire import decode
+
+__all__ = [
+    "NAME",
+    "PATHS",
+    "count_tokens",
+    "parse",
+    "refuse",
+    "render_error",
+    "render_models",
+    "render_stream",
+    "render_whole",
+]
+
+NAME: Final = "messages"
+PATHS: Final = ("/messages",)
+
+_ERROR_TYPE = {
+    "invalid_request": "invalid_request_error",
+    "authentication": "authentication_error",
+    "permission": "permission_error",
+    "not_found": "not_found_error",
+    "rate_limit": "rate_limit_error",
+    "too_large": "request_too_large",
+    "overloaded": "overloaded_error",
+    "server": "api_error",
+}
+_RUN_BY_THE_SERVICE = ("web_search", "web_fetch", "code_execution", "tool_search", "mcp")
+_CHOICE = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
+_PATH = re.compile(r"\[(\d+)\]")
+_QUOTED_PATH = re.compile(r"^(?:Invalid|Missing)[^']*'[^']*': ")
+_RELEASED = "2023-11-14T22:13:20Z"  # the time stamp of every reply, as RFC 3339
+_encode = msgspec.json.Encoder().encode
+
+
+class ToolChoice(msgspec.Struct):
+    """Which tools may be used."""
+
+    type: str = "auto"
+    name: str | None = None
+
+
+class OutputFormat(msgspec.Struct):
+    """The form of the answer."""
+
+    type: str = ""
+    schema: dict[str, Any] | None = None
+
+
+class OutputConfig(msgspec.Struct):
+    """How the answer is to be given."""
+
+    format: OutputFormat | None = None
+
+
+class Thinking(msgspec.Struct):
+    """Whether thinking is on."""
+
+    type: str = "disabled"
+
+
+class Countable(msgspec.Struct):
+    """What is read of a request for a count."""
+
+    messages: msgspec.Raw
+    model: str
+    system: msgspec.Raw = msgspec.Raw(b"null")
+    tools: msgspec.Raw = msgspec.Raw(b"null")
+    thread: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Request(Countable, kw_only=True):
+    """What is read of a request; everything else is accepted and ignored."""
+
+    max_tokens: int
+    stream: bool | None = None
+    stop_sequences: list[str] | None = None
+    tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
+    output_format: OutputFormat | None = None
+
+
+class Tool(msgspec.Struct):
+    """One of the tools offered; those that the service itself runs have a dated `type`."""
+
+    name: str | None = None
+    type: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+
+_TOOLS: msgspec.json.Decoder[list[Tool] | None] = msgspec.json.Decoder(list[Tool] | None)
+_FORM = Form(
+    NAME, msgspec.json.Decoder(Request), "messages", lambda request: request.messages, parse_message
+)
+_COUNTED = Form(
+    NAME,
+    msgspec.json.Decoder(Countable),
+    "messages",
+    lambda request: request.messages,
+    parse_message,
+)
+
+
+def parse(body: bytes, memory: Memory) -> Conversation:
+    """The conversation in a request body; raises `ApiError`."""
+    transcript = read(_FORM, body, memory)
+    request = transcript.request
+    if request.max_tokens < 1:
+        raise invalid("Input should be greater than or equal to 1.", "max_tokens", "invalid_value")
+    form = request.output_format or (request.output_config and request.output_config.format)
+    options: dict[str, Any] = {
+        "stop": tuple(word for word in request.stop_sequences or () if word),
+        "tool_choice": _CHOICE.get(request.tool_choice.type, "auto") if request.tool_choice else "",
+        "tool_named": request.tool_choice.name if request.tool_choice else None,
+        "thinking": bool(request.thinking and request.thinking.type != "disabled"),
+        "json_schema": form.schema if form and form.type == "json_schema" else None,
+    }
+    return _conversation(
+        transcript, memory, max_output=request.max_tokens, stream=bool(request.stream), **options
+    )
+
+
+def count_tokens(body: bytes, memory: Memory) -> tuple[Conversation, bytes]:
+    """The reply to `POST /messages/count_tokens`: what the same request would report as input."""
+    conversation = _conversation(read(_COUNTED, body, memory), memory)
+    return conversation, _encode({"input_tokens": conversation.prompt_tokens})
+
+
+def _conversation(
+    transcript: Transcript[Any],
+    memory: Memory,
+    max_output: int | None = None,
+    stream: bool = False,
+    **options: Any,
+) -> Conversation:
+    request: Countable = transcript.request
+    if request.thread not in (b"null", b""):
+        raise _no_threads()
+    state = transcript.state
+    if not state.messages:
+        raise invalid("at least one message is required", "messages", "empty_array")
+    system = _system(bytes(request.system), memory)
+    tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
+    violations, notes = judge(_flaws(state, system, tools), NAME)
+    return Conversation(
+        model=request.model,
+        messages=(*(entry.message for entry in system), *state.messages),
+        tools=tools,
+        turn=state.position,
+        position=state.position,
+        prompt_tokens=state.prompt_tokens + tool_tokens + sum(map(_inner, system)),
+        max_output=max_output,
+        stream=stream,
+        violations=violations,
+        notes=notes,
+        options=options,
+        digest=transcript.digest,
+    )
+
+
+def refuse(violation: Violation) -> ApiError:
+    """The service's 400 for a broken transcript."""
+    return invalid(violation.detail, f"messages[{violation.index}]", violation.rule)
+
+
+def render_error(error: ApiError) -> bytes:
+    """An `error` object; a message about a field begins with its path."""
+    told: dict[str, Any] = {
+        "type": _ERROR_TYPE.get(error.kind, "invalid_request_error"),
+        "message": _told(error),
+    }
+    if error.details is not None:
+        told["details"] = error.details
+    return _encode({"type": "error", "error": told, "request_id": error.request_id})
+
+
+def render_models(names: tuple[str, ...]) -> bytes:
+    """A page of models."""
+    models = [
+        {
+            "type": "model",
+            "id": name,
+            "display_name": name,
+            "created_at": _RELEASED,
+            "lifecycle": "active",
+        }
+        for name in names
+    ]
+    first, last = (names[0], names[-1]) if names else (None, None)
+    return _encode({"data": models, "has_more": False, "first_id": first, "last_id": last})
+
+
+def _system(raw: bytes, memory: Memory) -> tuple[Entry, ...]:
+    return memory.read(NAME, raw, {}, parse_system)
+
+
+def _inner(entry: Entry) -> int:
+    return (entry.counts or message_count(entry.message)).inner
+
+
+def _flaws(
+    state: State, system: tuple[Entry, ...], tools: tuple[Offered, ...]
+) -> Iterable[Violation]:
+    """A last assistant message may be empty: it is where the answer is to go on."""
+    for entry in system:
+        yield from (Violation(rule, 0, f"system: {detail}") for rule, detail in entry.flaws)
+    for flaw in finish(state, [tool.name for tool in tools]):
+        if flaw.rule not in ("null_content", "empty_content") or flaw.index != state.wire - 1:
+            yield flaw
+
+
+def _offered(raw: bytes) -> tuple[Offered, ...]:
+    found = []
+    tools = decode(raw, _TOOLS, "tools") or []
+    for index, tool in enumerate(tools):
+        if tool.name is None or (tool.type or "").startswith(_RUN_BY_THE_SERVICE):
+            continue
+        if not TOOL_NAME.fullmatch(tool.name):
+            raise invalid(f"{tool.name!r} is not 1 to 128 of a-zA-Z0-9_-.", f"tools[{index}].name")
+        found.append(Offered(tool.name, tool.description, tool.input_schema))
+    return tuple(found)
+
+
+def _told(error: ApiError) -> str:
+    if error.param is None:
+        return error.message
+    path = _PATH.sub(r".\1", error.param)
+    if error.code == "missing_required_parameter":
+        return f"{path}: Field required"
+    return f"{path}: {_QUOTED_PATH.sub('', error.message)}"
+
+
+def _no_threads() -> ApiError:
+    """The refusal that makes the SDKs' tool runners send the whole history instead."""
+    details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    error = invalid(
+        "Threads are not kept here; send the full conversation without `thread`.",
+        code="thread_unsupported_request",
+    )
+    error.details = details
+    return error
