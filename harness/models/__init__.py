@@ -14,6 +14,7 @@ from .base import (
     Usage,
 )
 from .chat import ChatModel
+from .messages import MessagesModel
 from .timeouts import Timeouts
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "CancelSignal",
     "ChatModel",
     "Message",
+    "MessagesModel",
     "Model",
     "ModelCancelled",
     "ModelError",

@@ -16,7 +16,7 @@ from .chat_stream import ChatAssembler
 from .client import HttpModel
 from .exchange import Assembler
 from .timeouts import Timeouts
-from .wire import Memo, ToolMemo, encode, safe_name, short_id
+from .wire import Memo, ToolMemo, encode, raw, safe_name, short_id
 
 _ID_LIMIT = 40
 _NAME_LIMIT = 64
@@ -56,7 +56,7 @@ class ChatModel(HttpModel):
             transport=transport,
         )
         self._max_output_field = max_output_field
-        self._memo = Memo(lambda message: encode(_message(message)))
+        self._memo = Memo(lambda message: raw(_message(message)))
         self._tools = ToolMemo(_tool)
 
     def _encode(

@@ -17,7 +17,7 @@ from .base import ModelReply
 from .calls import CallAssembler, CallDelta, FunctionDelta
 from .errors import Unreadable, stream_error
 from .surrogates import mend
-from .usage import Counts, bytes_of, count, inclusive
+from .usage import Counts, bytes_of, count, estimate_open, inclusive
 from .wire import Decoder
 
 _FINISH = {
@@ -127,7 +127,9 @@ class ChatAssembler:
     def partial(self) -> ModelReply:
         """What is there, for the bill: never raises."""
         state = self._choices.get(min(self._choices, default=0))
-        return self._built(state) if state else ModelReply(model=self._model)
+        if state is None:
+            return ModelReply(model=self._model)
+        return estimate_open(self._built(state), len("".join(state.reasoning).encode()))
 
     def _add(self, choice: _Choice) -> None:
         index = choice.index or 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from .base import ModelReply, Usage
 
 
@@ -11,6 +13,18 @@ def bytes_of(reply: ModelReply) -> int:
     """Bytes of text and calls: an upper bound of the tokens seen, since a token is at least one."""
     calls = sum(len(c.name.encode()) + len(c.arguments.encode()) for c in reply.calls)
     return len(reply.text.encode()) + calls
+
+
+def estimate_open(reply: ModelReply, hidden: int = 0) -> ModelReply:
+    """The reply of a stream that broke: its output is at least what is seen, and flagged.
+
+    `hidden` are bytes received that are not in the reply, such as thinking.
+    """
+    if reply.usage is None:
+        return reply
+    seen = max(reply.usage.completion_tokens, bytes_of(reply) + hidden)
+    usage = msgspec.structs.replace(reply.usage, completion_tokens=seen, estimated=True)
+    return msgspec.structs.replace(reply, usage=usage)
 
 
 def inclusive(

@@ -18,6 +18,11 @@ T = TypeVar("T")
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
 
 
+def raw(value: Any) -> msgspec.Raw:
+    """`value` as JSON, to be put into a larger value as it is."""
+    return msgspec.Raw(encode(value))
+
+
 def encode(value: Any) -> bytes:
     """`value` as JSON; lone surrogates, which no body can carry, are mended on the way."""
     try:
@@ -74,26 +79,26 @@ def _digested(text: str, limit: int) -> str:
     return f"{_ODD.sub('_', text)[: limit - 9]}_{digest}"
 
 
-class Memo:
+class Memo(Generic[T]):
     """The encoded entries of the last conversation, reused while its messages are the same objects.
 
     A history only grows at its end, so this makes the work per request that of the new part. A
     different conversation is simply encoded anew.
     """
 
-    def __init__(self, encode_one: Callable[[Message], bytes]) -> None:
+    def __init__(self, encode_one: Callable[[Message], T]) -> None:
         self._encode_one = encode_one
         self._messages: list[Message] = []
-        self._entries: list[msgspec.Raw] = []
+        self._entries: list[T] = []
 
-    def entries(self, messages: Sequence[Message]) -> list[msgspec.Raw]:
+    def entries(self, messages: Sequence[Message]) -> list[T]:
         """One encoded entry per message, in order."""
         same = 0
         for old, new in zip(self._messages, messages, strict=False):
             if old is not new:
                 break
             same += 1
-        new_part = [msgspec.Raw(self._encode_one(m)) for m in messages[same:]]
+        new_part = [self._encode_one(m) for m in messages[same:]]
         self._messages = list(messages)
         self._entries = self._entries[:same] + new_part
         return self._entries
@@ -107,11 +112,9 @@ class ToolMemo:
         self._tools: list[ToolSpec] = []
         self._raw = msgspec.Raw(b"[]")
 
-    def encoded(self, tools: Sequence[ToolSpec]) -> msgspec.Raw | msgspec.UnsetType:
-        """The list as JSON, or UNSET where there are no tools."""
-        if not tools:
-            return msgspec.UNSET
+    def encoded(self, tools: Sequence[ToolSpec]) -> msgspec.Raw:
+        """The list as JSON."""
         if self._tools != list(tools):
-            self._raw = msgspec.Raw(encode([self._encode_one(t) for t in tools]))
+            self._raw = raw([self._encode_one(t) for t in tools])
             self._tools = list(tools)
         return self._raw

@@ -1,0 +1,196 @@
+"""An Anthropic message, whole or in events, to one `ModelReply`.
+
+Source of the shapes: Anthropic's API reference, "Create a Message" and "Streaming Messages". A
+whole message is read as blocks that start and get no deltas, so that the two cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from harness.sse import Event
+
+from .base import ModelReply
+from .blocks import Block, calls_of, opaque_of, text_of
+from .errors import Unreadable, stream_error
+from .surrogates import mend
+from .usage import Counts, count, estimate_open, inclusive
+from .wire import Decoder
+
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "pause_turn": "pause",
+    "model_context_window_exceeded": "context_window",
+}
+_FIELDS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
+
+
+class _Message(msgspec.Struct, frozen=True):
+    model: str | None = None
+    content: list[dict[str, Any]] | None = None
+    stop_reason: str | None = None
+    usage: Any = None
+    type: str | None = None
+    error: Any = None
+
+
+class _Delta(msgspec.Struct, frozen=True):
+    stop_reason: str | None = None
+    type: str | None = None
+    text: str | None = None
+    partial_json: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    citation: Any = None
+
+
+class _Event(msgspec.Struct, frozen=True):
+    type: str | None = None
+    message: _Message | None = None
+    index: int = 0
+    content_block: dict[str, Any] | None = None
+    delta: _Delta | None = None
+    usage: Any = None
+    error: Any = None
+
+
+_EVENT = Decoder(_Event)
+_WHOLE = Decoder(_Message)
+
+
+class MessagesAssembler:
+    """Events in, reply out. `made_up` begins the ids of calls that have none.
+
+    Usage in `message_delta` is cumulative: it supersedes what `message_start` said, and a field
+    that is absent keeps its value. Events out of order (a delta before `message_start`, a second
+    `message_start`) raise `Unreadable`.
+    """
+
+    def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None:
+        self._made_up = made_up
+        self._on_text = on_text
+        self._blocks: dict[int, Block] = {}
+        self._counts = Counts()
+        self._model: str | None = None
+        self._stop: str | None = None
+        self._started = False
+        self.ended = False
+
+    @property
+    def complete(self) -> bool:
+        """The message said why it stopped, or that it did."""
+        return self._started and (self.ended or self._stop is not None)
+
+    def feed(self, event: Event) -> None:
+        """Take one event; raise `ModelError` for an error event, `Unreadable` for nonsense."""
+        parsed = _EVENT.decode(event.data)
+        kind = parsed.type or event.event
+        if kind == "error" or parsed.error:
+            raise stream_error(parsed.error, self.partial())
+        if kind == "message_start":
+            self._start(parsed.message or _Message())
+        elif kind in ("content_block_start", "content_block_delta", "message_delta"):
+            self._go_on(kind, parsed)
+        elif kind == "message_stop":
+            self.ended = True
+
+    def take(self, data: bytes) -> None:
+        """Take one whole message."""
+        message = _WHOLE.decode(data)
+        if message.error:
+            raise stream_error(message.error, self.partial())
+        if message.content is None:
+            raise Unreadable("a message without content")
+        self._start(message)
+        for index, block in enumerate(message.content):
+            self._open(index, block)
+        self._stop = message.stop_reason
+        self.ended = True
+
+    def reply(self) -> ModelReply:
+        """The whole reply."""
+        reply = self._built()
+        if any(not call.name for call in reply.calls):
+            raise Unreadable("a tool call without a name")
+        return reply
+
+    def partial(self) -> ModelReply:
+        """What is there, for the bill: never raises."""
+        hidden = sum(block.hidden_bytes for block in self._blocks.values())
+        return estimate_open(self._built(), hidden)
+
+    def _start(self, message: _Message) -> None:
+        if self._started:
+            raise Unreadable("a second message_start before message_stop")
+        self._started = True
+        self._model = message.model
+        self._note(message.usage)
+
+    def _go_on(self, kind: str, event: _Event) -> None:
+        if not self._started:
+            raise Unreadable(f"{kind} before message_start")
+        if kind == "content_block_start":
+            self._open(event.index, event.content_block or {})
+        elif kind == "message_delta":
+            self._stop = (event.delta.stop_reason if event.delta else None) or self._stop
+            self._note(event.usage)
+        else:
+            self._grow(event.index, event.delta or _Delta())
+
+    def _open(self, index: int, raw: dict[str, Any]) -> None:
+        block = self._blocks[index] = Block(raw)
+        self._say(block.text)
+
+    def _grow(self, index: int, delta: _Delta) -> None:
+        block = self._blocks.get(index)
+        if block is None:
+            raise Unreadable(f"content_block_delta for block {index}, which never started")
+        block.add(msgspec.structs.asdict(delta))
+        self._say(delta.text if block.kind == "text" else None)
+
+    def _say(self, text: str | None) -> None:
+        if text and self._on_text:
+            self._on_text(mend(text))
+
+    def _note(self, usage: Any) -> None:
+        for key in _FIELDS:
+            self._counts.note(key, count(usage, key))
+        self._counts.note("thinking", count(usage, "output_tokens_details", "thinking_tokens"))
+
+    def _built(self) -> ModelReply:
+        finish = _FINISH.get(self._stop or "", self._stop) or None
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        reply = ModelReply(
+            text=text_of(blocks),
+            calls=calls_of(blocks, self._made_up, cut=finish == "length"),
+            finish=finish,
+            model=self._model,
+            opaque=opaque_of(blocks),
+            notes=() if finish else ("the provider gave no stop reason",),
+        )
+        return self._with_usage(reply)
+
+    def _with_usage(self, reply: ModelReply) -> ModelReply:
+        """Input beside cache reads and writes becomes a prompt that includes them."""
+        fresh, output, read, written = (self._counts.get(key) for key in _FIELDS)
+        if fresh is None or output is None:
+            return reply
+        usage, notes = inclusive(
+            fresh + (read or 0) + (written or 0),
+            output,
+            cached=read or 0,
+            written=written or 0,
+            reasoning=self._counts.get("thinking") or 0,
+        )
+        return msgspec.structs.replace(reply, usage=usage, notes=reply.notes + notes)
