@@ -7,6 +7,7 @@ from harness.clock import Clock, FakeClock, SystemClock
 from harness.front import run
 from harness.loop import arun
 from harness.prices import Price, PriceTable
+from harness.process import Finished, ProcessCancelled, run_process, tool_environment
 from harness.settings import Settings
 from harness.state import (
     Interruption,
@@ -32,6 +33,8 @@ from harness.stop import (
 )
 from harness.stop import parse as parse_stop
 from harness.storage import NoStore, RunBusy, StaleRun, Storage
+from harness.store import NoSuchRun, Store
+from harness.subagent import subagent
 from harness.tools import (
     FatalToolError,
     PermanentToolError,
@@ -57,6 +60,7 @@ __all__ = [
     "EmptyReplies",
     "FakeClock",
     "FatalToolError",
+    "Finished",
     "Interruption",
     "JsonlTrace",
     "Limit",
@@ -67,11 +71,13 @@ __all__ = [
     "MaxToolCalls",
     "MaxTurns",
     "NoStore",
+    "NoSuchRun",
     "PendingCall",
     "PermanentToolError",
     "Price",
     "PriceTable",
     "Pricing",
+    "ProcessCancelled",
     "RunBusy",
     "RunState",
     "Settings",
@@ -81,6 +87,7 @@ __all__ = [
     "Stop",
     "StopKind",
     "Storage",
+    "Store",
     "SystemClock",
     "Tool",
     "ToolCancelled",
@@ -98,7 +105,10 @@ __all__ = [
     "parse_stop",
     "reject",
     "run",
+    "run_process",
     "say",
     "settle",
+    "subagent",
     "tool",
+    "tool_environment",
 ]

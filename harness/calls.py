@@ -91,6 +91,7 @@ async def _execute(leg: Leg, tool: Tool, call: PendingCall) -> Execution:
             cancel=signal,
             timeout=timeout,
             grace=leg.settings.grace,
+            heeds=tool.takes_context,
             on_late=late,
         )
     finally:
@@ -114,6 +115,7 @@ def _context(leg: Leg, call: PendingCall, signal: Cancel) -> ToolContext:
         trace=leg.trace,
         store=leg.store,
         clock=leg.clock,
+        price=leg.pricing,
     )
 
 

@@ -118,12 +118,14 @@ async def execute(
     cancel: Cancel,
     timeout: float | None,
     grace: float,
+    heeds: bool,
     on_late: Callable[[Ended], None],
 ) -> Execution:
     """Run `fn` until it ends, `cancel` is set or `timeout` seconds have passed.
 
     `cancel` is the call's own signal; a timeout sets it. The function then has `grace` seconds to
-    return before it is given up.
+    return before it is given up. An async function is cancelled, in the middle of its grace if it
+    `heeds` the signal, else at once.
     """
     work = Work(fn, arguments)
     try:
@@ -132,12 +134,21 @@ async def execute(
             return Execution(work.ended)
         timed_out = not cancel.cancelled
         cancel.set(f"timed out after {timeout:g} s" if timed_out else "cancelled")
-        work.interrupt()
-        await _first_of(work, None, grace)
+        await _grant(work, grace, heeds)
         return Execution(work.give_up(on_late), cancel.reason, timed_out)
     finally:
         if work.give_up(on_late) is None:
             work.interrupt()
+
+
+async def _grant(work: Work, grace: float, heeds: bool) -> None:
+    """Let a function that was told to stop come to its end."""
+    if heeds:
+        grace /= 2
+        await _first_of(work, None, grace)
+    if work.ended is None:
+        work.interrupt()
+        await _first_of(work, None, grace)
 
 
 async def _first_of(work: Work, cancel: Cancel | None, timeout: float | None) -> None:

@@ -151,7 +151,8 @@ class MaxCost(Limit):
     """Stop once the run has cost `limit` USD: over by at most one turn.
 
     The limit is text, an int or a `Decimal`; a float raises `TypeError`, since 0.1 is not ten
-    cents. Under it a run whose price is unknown is refused.
+    cents. Under it a run whose price is unknown is refused, and one that comes to a price that is
+    unknown ends with `usage_unknown`: what cannot be counted cannot be kept under a limit.
     """
 
     limit: Decimal | None
@@ -163,6 +164,13 @@ class MaxCost(Limit):
             raise TypeError(f"MaxCost: write the amount as text, MaxCost('{limit}')")
         object.__setattr__(self, "limit", None if limit is None else Decimal(limit))
         self.__post_init__()
+
+    def __call__(self, state: RunState) -> Stops:
+        fired = super().__call__(state)
+        if fired or self.limit is None or not state.unpriced:
+            return fired
+        evidence = {"error": f"the price of {state.unpriced} requests is not known"}
+        return (Stop(StopKind.USAGE_UNKNOWN, evidence=evidence),)
 
     def measure(self, state: RunState) -> Decimal:
         return state.cost_usd

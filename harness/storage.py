@@ -23,6 +23,10 @@ class Storage(Protocol):
         """Own the run until the context ends; raises `RunBusy` if another owner lives."""
         ...
 
+    def find(self, run_id: str) -> RunState | None:
+        """The run as it was last saved, None if there is none."""
+        ...
+
     def save(self, state: RunState, *, durable: bool = False) -> None:
         """Keep what is new since the last save; raises `StaleRun` if somebody else saved.
 
@@ -36,6 +40,9 @@ class NoStore:
 
     def claim(self, run_id: str) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def find(self, run_id: str) -> RunState | None:
+        return None
 
     def save(self, state: RunState, *, durable: bool = False) -> None:
         return None

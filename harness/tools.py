@@ -11,6 +11,7 @@ from typing import Any, overload
 import msgspec
 
 from harness.cancel import Cancel
+from harness.charging import Pricing
 from harness.clock import Clock
 from harness.models.base import ToolSpec
 from harness.schema import CONTEXT, signature_schema
@@ -110,8 +111,8 @@ class ToolContext:
     """What a running tool may know and use.
 
     `cancel` is set when the run is cancelled or the call times out; `idempotency_key` is the same
-    each time this call is run, in whatever process. `trace`, `store` and `clock` are the run's
-    own, for a tool that runs an agent itself.
+    each time this call is run, in whatever process. `trace`, `store`, `clock` and `price` are the
+    run's own, for a tool that runs an agent itself.
     """
 
     run_id: str
@@ -123,6 +124,7 @@ class ToolContext:
     trace: Trace
     store: Storage
     clock: Clock
+    price: Pricing
 
     def check(self) -> None:
         """Raise `ToolCancelled` if the tool should stop; it says that nothing more was done."""

@@ -1,0 +1,147 @@
+"""Child processes for tools: a process group of their own, ended when the call is told to stop.
+
+This is no sandbox. The group and the environment keep accidents small: a child that means harm can
+leave its group, read files and use the network.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from harness.cancel import Cancel
+from harness.tools import ToolCancelled
+
+ALLOWED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "VIRTUAL_ENV",
+    "SYSTEMROOT",
+)
+"""Variables that a tool's process inherits; provider keys are not among them."""
+
+LIMIT = 1_000_000  # bytes of output that are kept
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a process ended: its exit status (negative: a signal) and what it had written."""
+
+    status: int
+    output: str
+    timed_out: bool = False
+
+
+class ProcessCancelled(ToolCancelled):
+    """The process was ended because the call was told to stop; the text is its output so far."""
+
+
+def tool_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for a tool's process: the allowed variables, and `extra`."""
+    inherited = {name: os.environ[name] for name in ALLOWED if name in os.environ}
+    return {**inherited, **(extra or {})}
+
+
+def run_process(
+    command: Sequence[str],
+    *,
+    cancel: Cancel | None = None,
+    timeout: float | None = None,
+    grace: float = 0.1,
+    cwd: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    limit: int = LIMIT,
+) -> Finished:
+    """Run `command`, stdout and stderr together, until it ends; nothing of its group is left.
+
+    After `timeout` seconds, or when `cancel` is set, the group gets SIGTERM and, `grace` seconds
+    later, SIGKILL. Of the output the last `limit` bytes are kept. `environment` is the whole
+    environment (default: `tool_environment()`). Raises `ProcessCancelled` with the output so far,
+    `OSError` where the command cannot be started.
+    """
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env=tool_environment() if environment is None else dict(environment),
+            start_new_session=True,
+        )
+        try:
+            came = _wait(process, cancel, timeout)
+        finally:
+            end_group(process, grace)
+        said = _tail(output, limit)
+    if came == "cancelled":
+        raise ProcessCancelled(said)
+    return Finished(process.returncode, said, came == "timeout")
+
+
+def _wait(
+    process: subprocess.Popen[bytes], cancel: Cancel | None, timeout: float | None
+) -> Literal["end", "cancelled", "timeout"]:
+    """Wait for the end, the signal or the time, and say which came first."""
+    end = None if timeout is None else time.monotonic() + timeout
+    pause = 0.001
+    while process.poll() is None:
+        left = pause if end is None else min(pause, end - time.monotonic())
+        if left <= 0:
+            return "timeout"
+        if cancel is None:
+            time.sleep(left)
+        elif cancel.wait_sync(left):
+            return "cancelled"
+        pause = min(pause * 2, 0.02)
+    return "end"
+
+
+def end_group(process: subprocess.Popen[bytes], grace: float) -> None:
+    """End whatever is left of a process's group, politely first; returns when it is gone."""
+    if _signal(process.pid, signal.SIGTERM):
+        end = time.monotonic() + grace
+        while time.monotonic() < end and _alive(process):
+            time.sleep(0.002)
+        _signal(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _alive(process: subprocess.Popen[bytes]) -> bool:
+    process.poll()
+    return _signal(process.pid, 0)
+
+
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a group; False if it has no members any more."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # macOS: only zombies are left
+        return False
+    return True
+
+
+def _tail(output: BinaryIO, limit: int) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - limit))
+    text = output.read().decode("utf-8", "replace")
+    return text if size <= limit else f"[{size - limit} bytes left out]\n{text}"

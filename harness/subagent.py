@@ -1,0 +1,95 @@
+"""A run as a tool of another run: its own transcript and limits, only its final text comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.charging import Pricing
+from harness.loop import arun
+from harness.models.base import Model
+from harness.settings import Settings
+from harness.state import RunState, ToolResult
+from harness.stop import Condition
+from harness.tools import Tool, ToolContext
+from harness.trace import Event, RunStopped, TurnEvent
+from harness.ways_out import Status, StopKind
+
+NO_RESULT = "no result"
+
+
+def subagent(
+    name: str,
+    description: str,
+    *,
+    model: Model,
+    tools: Sequence[Tool],
+    stop: Condition,
+    system: str | None = None,
+    price: Pricing = None,
+    settings: Settings | None = None,
+    read_only: bool = True,
+) -> Tool:
+    """A tool with one argument, `question`, that an agent of its own answers.
+
+    The agent sees the question and `system`, not the transcript of its parent. It inherits the
+    signal, the trace, the store and (without `price`) the price; its cost is added to the parent's
+    totals as it is spent. The
+    model reads the agent's final text; a limit of the agent is a result in words and does not stop
+    the parent. Say `read_only=False` where its tools have effects.
+
+    In a store the agent's run has an id under its parent's, and goes on where it was if the parent
+    is resumed.
+    """
+
+    async def ask(question: str, ctx: ToolContext) -> ToolResult:
+        state = _state(ctx, question, system)
+        try:
+            await arun(
+                state,
+                model=model,
+                tools=tools,
+                stop=stop,
+                price=ctx.price if price is None else price,
+                trace=_passing_on(ctx, state),
+                store=ctx.store,
+                cancel=ctx.cancel,
+                settings=settings,
+                clock=ctx.clock,
+            )
+        finally:
+            ctx.spend(state)
+        return _result(state)
+
+    parameters = {
+        "type": "object",
+        "properties": {"question": {"type": "string"}},
+        "required": ["question"],
+    }
+    return Tool(name, description, parameters, ask, read_only=read_only, idempotent=True)
+
+
+def _state(ctx: ToolContext, question: str, system: str | None) -> RunState:
+    """The agent's run as an earlier process left it, else a new one."""
+    run_id = ctx.idempotency_key
+    return ctx.store.find(run_id) or RunState.start(
+        question, system=system, run_id=run_id, parent=ctx.run_id
+    )
+
+
+def _passing_on(ctx: ToolContext, state: RunState) -> Callable[[Event], None]:
+    """The parent's trace; each turn is added to the parent's totals when it is charged."""
+
+    def trace(event: Event) -> None:
+        if isinstance(event, TurnEvent | RunStopped):
+            ctx.spend(state)
+        ctx.trace(event)
+
+    return trace
+
+
+def _result(state: RunState) -> ToolResult:
+    if state.status is Status.COMPLETED:
+        return ToolResult(state.answer or NO_RESULT)
+    stop = state.stop
+    cancelled = stop is not None and stop.kind is StopKind.CANCELLED
+    return ToolResult(f"{NO_RESULT} ({stop})", "cancelled" if cancelled else "error")
