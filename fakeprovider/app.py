@@ -30,7 +30,7 @@ from fakeprovider.job import Job, exchange_of
 from fakeprovider.journal import Journal
 from fakeprovider.pages import pages
 from fakeprovider.protocols.base import Frame
-from fakeprovider.protocols.table import BY_PATH
+from fakeprovider.protocols.table import ASIDES, BY_PATH
 from fakeprovider.provider import Provider
 from fakeprovider.routing import Route, resolve
 
@@ -99,6 +99,12 @@ class App:
         self.journal.write(exchange_of(job, bodies=self.journal.bodies))
 
     async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
+        aside = ASIDES.get(job.route.endpoint)
+        if aside is not None:
+            body = self.provider.answer_aside(job, aside)
+            self._note(job, body)
+            await send_whole(send, body, headers=job.headers)
+            return
         conversation, completion = self.provider.answer(job)
         if conversation.stream:
             frames = job.dialect.render_stream(conversation, completion)

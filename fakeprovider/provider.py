@@ -12,6 +12,7 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.job import Job
 from fakeprovider.memory import Memory
+from fakeprovider.protocols.table import Aside
 from fakeprovider.replies import Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.ending import ScriptRanOut
@@ -54,15 +55,32 @@ class Provider:
         if job.route.error:
             raise ApiError(404, job.route.error, kind="not_found", code="bad_path_parameter")
         try:
-            conversation = job.conversation = job.dialect.parse(job.body, self.memory)
+            conversation = job.dialect.parse(job.body, self.memory, job.route.model)
         except RecursionError:
             raise too_deep() from None
+        self._check(job, conversation)
+        goes_on = conversation.options.get("script", "")
+        job.script, script = self.choose(job.route.script or goes_on, conversation.model)
+        reply = self._reply(job, conversation, script)
+        completion = job.completion = complete(conversation, reply, job.script)
+        return conversation, completion
+
+    def answer_aside(self, job: Job, aside: Aside) -> bytes:
+        """The reply to what no script is asked about; raises `ApiError`."""
+        if self.gate is not None:
+            self.gate(job)
+        try:
+            conversation, body = aside(job.body, self.memory, job.route.model)
+        except RecursionError:
+            raise too_deep() from None
+        if conversation is not None:
+            self._check(job, conversation)
+        return body
+
+    def _check(self, job: Job, conversation: Conversation) -> None:
+        job.conversation = conversation
         if self.strict and conversation.violations:
             raise job.dialect.refuse(conversation.violations[0])
-        job.script, script = self.choose(job.route.script, conversation.model)
-        reply = self._reply(job, conversation, script)
-        completion = job.completion = complete(conversation, reply)
-        return conversation, completion
 
     def _reply(self, job: Job, conversation: Conversation, script: Script) -> Reply:
         """The script's reply, fitted to the client; or a plain one to a side request."""

@@ -1,6 +1,6 @@
 """From a request's path to what it asks for.
 
-    [/~RUN_KEY] [/SCRIPT[;NAME=VALUE,...]] [/v1] ENDPOINT
+    [/~RUN_KEY] [/SCRIPT[;NAME=VALUE,...]] [/v1 | /openai/v1 | /openai/deployments/MODEL] ENDPOINT
 
 Every part in brackets may be left out: a client is given `http://host/runaway/v1` or
 `http://host/runaway` or `http://host` as its base URL, whichever its vendor's looks like.
@@ -18,7 +18,7 @@ from fakeprovider.params import Params
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path taken apart.
+    """A path taken apart; `model` is the deployment that an Azure path names.
 
     `endpoint` is one of those known, such as `/chat/completions`; `script` and `run` are "" where
     the path names none; `error` says what is wrong with the path's parameters, "" if nothing.
@@ -29,6 +29,7 @@ class Route:
     run: str = ""
     params: Params = field(default_factory=Params)
     error: str = ""
+    model: str = ""
 
 
 def resolve(raw_path: str, endpoints: Iterable[str]) -> Route | None:
@@ -41,8 +42,7 @@ def resolve(raw_path: str, endpoints: Iterable[str]) -> Route | None:
 
 
 def _route(endpoint: str, parts: list[str]) -> Route | None:
-    if parts and parts[-1] == "v1":
-        parts = parts[:-1]
+    parts, model = _without_vendor(parts)
     run = parts.pop(0)[1:] if parts and parts[0].startswith("~") else ""
     if len(parts) > 1:
         return None
@@ -50,5 +50,14 @@ def _route(endpoint: str, parts: list[str]) -> Route | None:
     try:
         chosen = params.parse(options) if options else Params()
     except params.BadParameter as error:
-        return Route(endpoint, script, run, error=str(error))
-    return Route(endpoint, script, run, chosen)
+        return Route(endpoint, script, run, error=str(error), model=model)
+    return Route(endpoint, script, run, chosen, model=model)
+
+
+def _without_vendor(parts: list[str]) -> tuple[list[str], str]:
+    """The parts that are ours, and the model of an Azure deployment, "" for other paths."""
+    if parts[-3:-1] == ["openai", "deployments"]:
+        return parts[:-3], parts[-1]
+    if parts[-1:] == ["v1"]:
+        parts = parts[:-1]
+    return (parts[:-1] if parts[-1:] == ["openai"] else parts), ""

@@ -35,8 +35,11 @@ class Dialect(Protocol):
     def PATHS(self) -> tuple[str, ...]:
         """The paths it answers, below a base URL that ends in `/v1` or not."""
 
-    def parse(self, body: bytes, memory: Memory) -> Conversation:
-        """The conversation in a request body; raises `ApiError`."""
+    def parse(self, body: bytes, memory: Memory, model: str = "") -> Conversation:
+        """The conversation in a request body; raises `ApiError`.
+
+        `model` is the path's, for a body that names none (Azure's deployments).
+        """
 
     def refuse(self, violation: Violation) -> ApiError:
         """The error of the real service for a broken transcript, naming the message."""

@@ -49,7 +49,7 @@ class Request(msgspec.Struct):
     """What is read of a request; everything else is accepted and ignored."""
 
     messages: msgspec.Raw
-    model: str
+    model: str = ""
     tools: msgspec.Raw = msgspec.Raw(b"null")
     stream: bool | None = None
     stream_options: StreamOptions | None = None
@@ -79,10 +79,12 @@ _FORM = Form(
 )
 
 
-def parse(body: bytes, memory: Memory) -> Conversation:
+def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     """The conversation in a request body; raises `ApiError`."""
     transcript = read(_FORM, body, memory)
     request, state = transcript.request, transcript.state
+    if not (request.model or model):
+        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
     if not state.messages:
         raise invalid(
             "Invalid 'messages': an empty list; there must be at least one message.",
@@ -94,7 +96,7 @@ def parse(body: bytes, memory: Memory) -> Conversation:
     flaws = finish(state, [tool.name for tool in tools])
     violations, notes = judge(flaws, NAME)
     return Conversation(
-        model=request.model,
+        model=request.model or model,
         messages=state.messages,
         tools=tools,
         turn=state.position,

@@ -14,7 +14,7 @@ from fakeprovider.conversation import Call, Message
 
 LONGEST = 2048
 
-_Carried = tuple[str] | tuple[str, str, str]
+_Carried = tuple[str, ...]
 _DECODER: msgspec.json.Decoder[_Carried] = msgspec.json.Decoder(_Carried)
 _encode = msgspec.json.Encoder().encode
 

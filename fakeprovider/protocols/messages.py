@@ -123,7 +123,7 @@ _COUNTED = Form(
 )
 
 
-def parse(body: bytes, memory: Memory) -> Conversation:
+def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     """The conversation in a request body; raises `ApiError`."""
     transcript = read(_FORM, body, memory)
     request = transcript.request
@@ -142,7 +142,7 @@ def parse(body: bytes, memory: Memory) -> Conversation:
     )
 
 
-def count_tokens(body: bytes, memory: Memory) -> tuple[Conversation, bytes]:
+def count_tokens(body: bytes, memory: Memory, model: str = "") -> tuple[Conversation, bytes]:
     """The reply to `POST /messages/count_tokens`: what the same request would report as input."""
     conversation = _conversation(read(_COUNTED, body, memory), memory)
     return conversation, _encode({"input_tokens": conversation.prompt_tokens})
@@ -156,7 +156,7 @@ def _conversation(
     **options: Any,
 ) -> Conversation:
     request: Countable = transcript.request
-    if request.thread not in (b"null", b""):
+    if bytes(request.thread) != b"null":
         raise _no_threads()
     state = transcript.state
     if not state.messages:

@@ -24,6 +24,8 @@ _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _ROLES = ("user", "assistant", "system", "developer")
 _IMAGES = ("image", "document")
 
+_ABSENT = msgspec.Raw(b"")
+
 Flaw: TypeAlias = tuple[str, str]
 
 
@@ -34,7 +36,7 @@ class Block(msgspec.Struct):
     text: str | None = None
     id: str | None = None
     name: str | None = None
-    input: msgspec.Raw | None = None
+    input: msgspec.Raw = _ABSENT
     tool_use_id: str | None = None
     content: msgspec.Raw = msgspec.Raw(b"null")
     is_error: bool | None = None
@@ -154,9 +156,9 @@ def _assistant(wire: WireMessage, blocks: list[Block], where: str) -> Entry:
 
 def _call(block: Block, where: str) -> tuple[Call, list[Flaw]]:
     for field in ("id", "name", "input"):
-        if getattr(block, field) is None:
+        if getattr(block, field) in (None, _ABSENT):
             raise _missing(f"{where}.{field}")
-    call_id, name, value = str(block.id), str(block.name), _ANY.decode(bytes(block.input or b"{}"))
+    call_id, name, value = str(block.id), str(block.name), _ANY.decode(block.input)
     flaws = _id_flaws(call_id)
     if not TOOL_NAME.fullmatch(name):
         flaws.append(("tool_name", f"the tool name {name!r} is not 1 to 128 of a-zA-Z0-9_-"))

@@ -71,7 +71,7 @@ class Request(msgspec.Struct):
     """
 
     input: msgspec.Raw
-    model: str
+    model: str = ""
     instructions: str | None = None
     tools: msgspec.Raw = _NULL
     tool_choice: msgspec.Raw = _NULL
@@ -121,7 +121,7 @@ def _items(request: Request) -> msgspec.Raw:
 _FORM = Form(NAME, msgspec.json.Decoder(Request), "input", _items, parse_item)
 
 
-def parse(body: bytes, memory: Memory) -> Conversation:
+def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     """The conversation in a request body; raises `ApiError`."""
     carried: list[Carried] = []
 
@@ -134,23 +134,32 @@ def parse(body: bytes, memory: Memory) -> Conversation:
     continues = b'"previous_response_id"' in body
     transcript = read_after(_FORM, body, memory, begin) if continues else read(_FORM, body, memory)
     _check(transcript.request)
+    fields = _fields(transcript, memory, model)
     if not carried:
-        return Conversation(**_fields(transcript, memory))
+        return Conversation(**fields)
     _check_new(transcript.state, carried[0])
-    fields = _fields(transcript, memory)
     fields["options"]["script"] = carried[0].script
     return Continued(**fields, earlier_turns=carried[0].since_user)
 
 
-def _fields(transcript: Transcript[Request], memory: Memory) -> dict[str, Any]:
+def count_tokens(body: bytes, memory: Memory, model: str = "") -> tuple[Conversation, bytes]:
+    """The reply to `POST /responses/input_tokens`: what the same request would report as input."""
+    conversation = parse(body, memory, model)
+    counted = {"object": "response.input_tokens", "input_tokens": conversation.prompt_tokens}
+    return conversation, _encode(counted)
+
+
+def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict[str, Any]:
     request, state = transcript.request, transcript.state
     told = _instructions(request, memory)
+    if not (request.model or model):
+        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
     if not state.messages and not told:
         raise invalid("Invalid 'input': there must be at least one item.", "input", "empty_array")
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     violations, notes = judge(finish(state, [tool.name for tool in tools]), NAME)
     return {
-        "model": request.model,
+        "model": request.model or model,
         "messages": (*(entry.message for entry in told), *state.messages),
         "tools": tools,
         "turn": state.position,
@@ -190,7 +199,7 @@ def _check(request: Request) -> None:
             "max_output_tokens",
             "integer_below_min_value",
         )
-    if request.conversation != b"null":
+    if bytes(request.conversation) != b"null":
         raise invalid(
             "Conversations are not kept here; send the items as 'input'.",
             "conversation",
@@ -271,7 +280,7 @@ def _echo(request: Request) -> dict[str, Any]:
 
 
 def _or(raw: msgspec.Raw, default: bytes) -> msgspec.Raw:
-    return msgspec.Raw(default) if raw == b"null" else raw
+    return msgspec.Raw(default) if bytes(raw) == b"null" else raw
 
 
 def _offered(raw: bytes) -> tuple[Offered, ...]:

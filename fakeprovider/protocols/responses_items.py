@@ -150,7 +150,7 @@ def _id_flaws(call_id: str) -> list[Flaw]:
 def _result(item: WireItem, where: str) -> Entry:
     if item.call_id is None:
         raise _missing(f"{where}.call_id")
-    if item.output == b"null":
+    if bytes(item.output) == b"null":
         raise _missing(f"{where}.output")
     text, images = _words(item.output, f"{where}.output")
     message = Message("tool", text, call_id=item.call_id, images=images)

@@ -1,10 +1,29 @@
-"""All dialects there are, and which of them answers a path."""
+"""All dialects there are, and what answers a path."""
 
 from __future__ import annotations
 
-from fakeprovider.protocols import chat
+from collections.abc import Callable
+from typing import TypeAlias
+
+from fakeprovider.conversation import Conversation
+from fakeprovider.memory import Memory
+from fakeprovider.protocols import chat, embeddings, messages, responses
 from fakeprovider.protocols.base import Dialect
 
-DIALECTS: tuple[Dialect, ...] = (chat,)
+DIALECTS: tuple[Dialect, ...] = (chat, messages, responses)
 
-BY_PATH: dict[str, Dialect] = {path: dialect for dialect in DIALECTS for path in dialect.PATHS}
+Aside: TypeAlias = Callable[[bytes, Memory, str], tuple[Conversation | None, bytes]]
+"""Answers a request body that no script is asked about, with the conversation if there is one."""
+
+ASIDES: dict[str, Aside] = {
+    "/messages/count_tokens": messages.count_tokens,
+    "/responses/input_tokens": responses.count_tokens,
+    "/embeddings": embeddings.answer,
+}
+
+BY_PATH: dict[str, Dialect] = {
+    **{path: dialect for dialect in DIALECTS for path in dialect.PATHS},
+    "/messages/count_tokens": messages,
+    "/responses/input_tokens": responses,
+    "/embeddings": chat,
+}
