@@ -14,10 +14,13 @@ from .base import (
     Usage,
 )
 from .chat import ChatModel
+from .factory import PROTOCOLS, make_model
 from .messages import MessagesModel
+from .responses import ResponsesModel
 from .timeouts import Timeouts
 
 __all__ = [
+    "PROTOCOLS",
     "Attempt",
     "Call",
     "CancelSignal",
@@ -28,8 +31,10 @@ __all__ = [
     "ModelCancelled",
     "ModelError",
     "ModelReply",
+    "ResponsesModel",
     "Role",
     "Timeouts",
     "ToolSpec",
     "Usage",
+    "make_model",
 ]

@@ -5,18 +5,14 @@ Source: OpenAI's API reference, "Create chat completion".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-import httpx
 import msgspec
 
-from .base import Call, Message, ModelReply, ToolSpec
+from .base import Call, Message, ToolSpec
 from .chat_stream import ChatAssembler
 from .client import HttpModel
-from .exchange import Assembler
-from .timeouts import Timeouts
-from .wire import Memo, ToolMemo, encode, raw, safe_name, short_id
+from .wire import raw, safe_name, short_id
 
 _ID_LIMIT = 40
 _NAME_LIMIT = 64
@@ -31,6 +27,11 @@ class ChatModel(HttpModel):
 
     path = "chat/completions"
     key_variable = "OPENAI_API_KEY"
+    assembler = ChatAssembler
+    stream_fields: ClassVar[dict[str, Any]] = {
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
 
     def __init__(
         self,
@@ -38,54 +39,22 @@ class ChatModel(HttpModel):
         model: str = "default",
         api_key: str | None = None,
         *,
-        stream: bool = False,
-        timeouts: Timeouts | None = None,
-        headers: Mapping[str, str] | None = None,
-        options: Mapping[str, Any] | None = None,
         max_output_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens",
-        transport: httpx.AsyncBaseTransport | None = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            base_url,
-            model,
-            api_key,
-            stream=stream,
-            timeouts=timeouts,
-            headers=headers,
-            options=options,
-            transport=transport,
-        )
-        self._max_output_field = max_output_field
-        self._memo = Memo(lambda message: raw(_message(message)))
-        self._tools = ToolMemo(_tool)
+        super().__init__(base_url, model, api_key, **settings)
+        self.max_output_field = max_output_field
 
-    def _encode(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], max_output: int | None
-    ) -> bytes:
-        body: dict[str, Any] = {
-            "model": self.name,
-            "messages": self._memo.entries(messages),
-            **self._options,
-        }
-        if tools:
-            body["tools"] = self._tools.encoded(tools)
-        if max_output is not None:
-            body[self._max_output_field] = max_output
-        if self.stream:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
-        return encode(body)
+    @staticmethod
+    def _entry(message: Message) -> msgspec.Raw:
+        return raw(_message(message))
 
-    def _assembler(
-        self, messages: Sequence[Message], on_text: Callable[[str], None] | None
-    ) -> Assembler:
-        return ChatAssembler(f"call_{len(messages)}", on_text)
+    @staticmethod
+    def _tool(tool: ToolSpec) -> dict[str, Any]:
+        return {"type": "function", "function": msgspec.structs.asdict(tool)}
 
-    def _whole(
-        self, body: bytes, messages: Sequence[Message], on_text: Callable[[str], None] | None
-    ) -> ModelReply:
-        assembler = ChatAssembler(f"call_{len(messages)}", on_text)
-        assembler.take(body)
-        return assembler.reply()
+    def _input(self, entries: list[Any]) -> dict[str, Any]:
+        return {"messages": entries}
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -114,7 +83,3 @@ def _call(call: Call) -> dict[str, Any]:
         "type": "function",
         "function": {"name": safe_name(call.name, _NAME_LIMIT), "arguments": call.arguments},
     }
-
-
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    return {"type": "function", "function": msgspec.structs.asdict(tool)}

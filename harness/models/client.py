@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -14,6 +14,7 @@ from .base import CancelSignal, Message, ModelReply, ToolSpec
 from .connection import Connection
 from .exchange import Assembler, Exchange
 from .timeouts import Timeouts
+from .wire import Memo, ToolMemo, encode
 
 
 class HttpModel(ABC):
@@ -32,8 +33,11 @@ class HttpModel(ABC):
     Raises ValueError for a missing or unusable base URL.
     """
 
-    path: str
-    key_variable: str
+    path: ClassVar[str]
+    key_variable: ClassVar[str]
+    assembler: ClassVar[type[Assembler]]
+    stream_fields: ClassVar[dict[str, Any]] = {"stream": True}
+    max_output_field: str
 
     def __init__(
         self,
@@ -51,6 +55,8 @@ class HttpModel(ABC):
         self.stream = stream
         self._options = dict(options or {})
         self._timeouts = timeouts or Timeouts()
+        self._memo = Memo(self._entry)
+        self._tools = ToolMemo(self._tool)
         key = find_key(api_key, self.key_variable)
         self._connection = Connection(
             endpoint(base_url, self.path),
@@ -69,18 +75,26 @@ class HttpModel(ABC):
         on_text: Callable[[str], None] | None = None,
     ) -> ModelReply:
         """Send one request and return the whole reply. `on_text` gets each piece as it comes."""
-        exchange = Exchange(
-            self._connection,
-            self._timeouts,
-            self._assembler(messages, on_text),
-            lambda body: self._whole(body, messages, on_text),
-            stream=self.stream,
-        )
+        # the position in the conversation makes an id that the conversation does not have yet
+        assembler = self.assembler(f"call_{len(messages)}", on_text)
+        exchange = Exchange(self._connection, self._timeouts, assembler, stream=self.stream)
         return await exchange.run(self._encode(messages, tools, max_output), cancel)
 
     async def aclose(self) -> None:
         """Close the kept-alive sockets."""
         await self._connection.aclose()
+
+    def _encode(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], max_output: int | None
+    ) -> bytes:
+        body = {"model": self.name, **self._input(self._memo.entries(messages)), **self._options}
+        if tools:
+            body["tools"] = self._tools.encoded(tools)
+        if max_output is not None:
+            body[self.max_output_field] = max_output
+        if self.stream:
+            body |= self.stream_fields
+        return encode(body)
 
     def _key_headers(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"}
@@ -88,17 +102,16 @@ class HttpModel(ABC):
     def _headers(self) -> dict[str, str]:
         return {}
 
+    @staticmethod
     @abstractmethod
-    def _encode(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], max_output: int | None
-    ) -> bytes: ...
+    def _entry(message: Message) -> Any:
+        """One message as the dialect has it, encoded."""
+
+    @staticmethod
+    @abstractmethod
+    def _tool(tool: ToolSpec) -> Any:
+        """One tool as the dialect has it."""
 
     @abstractmethod
-    def _assembler(
-        self, messages: Sequence[Message], on_text: Callable[[str], None] | None
-    ) -> Assembler: ...
-
-    @abstractmethod
-    def _whole(
-        self, body: bytes, messages: Sequence[Message], on_text: Callable[[str], None] | None
-    ) -> ModelReply: ...
+    def _input(self, entries: list[Any]) -> dict[str, Any]:
+        """The fields of the body that carry the conversation."""

@@ -26,7 +26,12 @@ _ERROR_BYTES = 65_536
 
 
 class Assembler(Protocol):
-    """Events of one dialect on their way to one reply."""
+    """Events of one dialect on their way to one reply.
+
+    `made_up` begins the ids of calls that come without one; `on_text` gets each piece of text.
+    """
+
+    def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None: ...
 
     @property
     def complete(self) -> bool:
@@ -42,6 +47,10 @@ class Assembler(Protocol):
         """Take one event; raise `ModelError` where it reports one."""
         ...
 
+    def take(self, data: bytes) -> None:
+        """Take one whole JSON answer instead of events."""
+        ...
+
     def reply(self) -> ModelReply:
         """The whole reply; raise `Unreadable` where it makes no sense."""
         ...
@@ -52,9 +61,8 @@ class Assembler(Protocol):
 
 
 class Exchange:
-    """Runs once. `whole` decodes a JSON answer, `assembler` a streamed one.
-
-    Which of the two comes is decided by the answer's content type, not by what was asked for.
+    """Runs once. Whether the answer is whole or a stream is decided by its content type, not by
+    what was asked for; `stream` only says which timeouts hold until it comes.
     """
 
     def __init__(
@@ -62,14 +70,12 @@ class Exchange:
         connection: Connection,
         timeouts: Timeouts,
         assembler: Assembler,
-        whole: Callable[[bytes], ModelReply],
         *,
         stream: bool,
     ) -> None:
         self._connection = connection
         self._timeouts = timeouts
         self._assembler = assembler
-        self._whole = whole
         self._stream = stream
         self._sent = False
         self._events = 0
@@ -154,7 +160,8 @@ class Exchange:
 
     def _decode(self, body: bytes) -> ModelReply:
         try:
-            return self._whole(body)
+            self._assembler.take(body)
+            return self._assembler.reply()
         except (msgspec.MsgspecError, Unreadable) as error:
             text = describe(body)[0][:200]
             raise self._broken(f"unreadable reply ({error}): {text}") from error

@@ -7,19 +7,16 @@ calls": they follow the calls at once, in one user message, before any text.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-import httpx
 import msgspec
 
-from .base import Call, Message, ModelReply, ToolSpec
+from .base import Call, Message, ToolSpec
 from .client import HttpModel
-from .exchange import Assembler
 from .messages_stream import MessagesAssembler
-from .timeouts import Timeouts
-from .wire import Memo, ToolMemo, encode, raw, safe_name
+from .wire import raw, safe_name, split_system
 
 DEFAULT_MAX_OUTPUT = 8192
 """Tokens asked for where the loop sets no bound: the API requires one."""
@@ -33,8 +30,8 @@ class _Entry(msgspec.Struct, frozen=True):
     """One message as blocks: tool results apart, since they go first."""
 
     role: str
-    results: tuple[msgspec.Raw, ...] = ()
     others: tuple[msgspec.Raw, ...] = ()
+    results: tuple[msgspec.Raw, ...] = ()
     text: str = ""
 
 
@@ -47,31 +44,8 @@ class MessagesModel(HttpModel):
 
     path = "messages"
     key_variable = "ANTHROPIC_API_KEY"
-
-    def __init__(
-        self,
-        base_url: str | None = None,
-        model: str = "default",
-        api_key: str | None = None,
-        *,
-        stream: bool = False,
-        timeouts: Timeouts | None = None,
-        headers: Mapping[str, str] | None = None,
-        options: Mapping[str, Any] | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        super().__init__(
-            base_url,
-            model,
-            api_key,
-            stream=stream,
-            timeouts=timeouts,
-            headers=headers,
-            options=options,
-            transport=transport,
-        )
-        self._memo = Memo(_entry)
-        self._tools = ToolMemo(_tool)
+    assembler = MessagesAssembler
+    max_output_field = "max_tokens"
 
     def _key_headers(self, key: str) -> dict[str, str]:
         return {"x-api-key": key}
@@ -79,38 +53,26 @@ class MessagesModel(HttpModel):
     def _headers(self) -> dict[str, str]:
         return {"anthropic-version": "2023-06-01"}
 
-    def _encode(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], max_output: int | None
-    ) -> bytes:
-        entries = self._memo.entries(messages)
-        lead = next((i for i, e in enumerate(entries) if e.role != "system"), len(entries))
-        body: dict[str, Any] = {
-            "model": self.name,
-            "max_tokens": DEFAULT_MAX_OUTPUT,
-            "messages": _merged(entries[lead:]),
-            **self._options,
+    @staticmethod
+    def _entry(message: Message) -> _Entry:
+        if message.role == "tool":
+            return _Entry("user", results=(raw(_result(message)),))
+        if message.role == "assistant":
+            return _Entry("assistant", tuple(raw(block) for block in _assistant(message)))
+        return _Entry(message.role, _text(message.content), text=message.content or "")
+
+    @staticmethod
+    def _tool(tool: ToolSpec) -> dict[str, Any]:
+        return {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": tool.parameters,
         }
-        if system := "\n\n".join(e.text for e in entries[:lead] if e.text):
-            body["system"] = system
-        if tools:
-            body["tools"] = self._tools.encoded(tools)
-        if max_output is not None:
-            body["max_tokens"] = max_output
-        if self.stream:
-            body["stream"] = True
-        return encode(body)
 
-    def _assembler(
-        self, messages: Sequence[Message], on_text: Callable[[str], None] | None
-    ) -> Assembler:
-        return MessagesAssembler(f"call_{len(messages)}", on_text)
-
-    def _whole(
-        self, body: bytes, messages: Sequence[Message], on_text: Callable[[str], None] | None
-    ) -> ModelReply:
-        assembler = MessagesAssembler(f"call_{len(messages)}", on_text)
-        assembler.take(body)
-        return assembler.reply()
+    def _input(self, entries: list[Any]) -> dict[str, Any]:
+        system, rest = split_system(entries)
+        body = {"max_tokens": DEFAULT_MAX_OUTPUT, "messages": _merged(rest)}
+        return {**body, "system": system} if system else body
 
 
 def _merged(entries: Iterable[_Entry]) -> list[dict[str, Any]]:
@@ -122,16 +84,6 @@ def _merged(entries: Iterable[_Entry]) -> list[dict[str, Any]]:
         content += [block for entry in run for block in entry.others]
         merged.append({"role": role, "content": content or [_EMPTY]})
     return merged
-
-
-def _entry(message: Message) -> _Entry:
-    if message.role == "system":
-        return _Entry("system", others=_text(message.content), text=message.content or "")
-    if message.role == "tool":
-        return _Entry("user", results=(raw(_result(message)),))
-    if message.role == "user":
-        return _Entry("user", others=_text(message.content))
-    return _Entry("assistant", others=tuple(raw(block) for block in _assistant(message)))
 
 
 def _text(text: str | None) -> tuple[msgspec.Raw, ...]:
@@ -195,11 +147,3 @@ def _input(arguments: str) -> Any:
     except (ValueError, RecursionError):
         value = arguments
     return value if isinstance(value, dict) else {"arguments": value}
-
-
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.parameters,
-    }

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -32,6 +32,24 @@ def encode(value: Any) -> bytes:
 
 
 _ENCODER = msgspec.json.Encoder()
+
+
+class Entry(Protocol):
+    """An encoded message whose role and text are still known."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+E = TypeVar("E", bound=Entry)
+
+
+def split_system(entries: list[E]) -> tuple[str, list[E]]:
+    """The text of the leading system messages, and the entries after them."""
+    lead = next((i for i, e in enumerate(entries) if e.role != "system"), len(entries))
+    return "\n\n".join(e.text for e in entries[:lead] if e.text), entries[lead:]
 
 
 class Decoder(Generic[T]):
