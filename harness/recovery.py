@@ -15,8 +15,8 @@ def recover(leg: Leg) -> None:
     for call in list(leg.state.pending):
         if call.phase == "started":
             _recover_call(leg, call)
-        elif call.phase == "ready" and not _still_decided(call):
-            call.phase, call.decision = "awaiting", None
+        elif call.phase in ("ready", "awaiting") and not _as_examined(leg, call):
+            call.phase, call.decision = "new", None
         leg.finish(call)
 
 
@@ -39,9 +39,10 @@ def _recover_call(leg: Leg, call: PendingCall) -> None:
         call.phase = "unknown"
 
 
-def _still_decided(call: PendingCall) -> bool:
-    """An approval is for one call, tool and arguments; where they changed it counts for none."""
-    if call.decision is None:
-        return True
-    actual = fingerprint.of_call(call.call.name, call.args or {})
-    return actual == call.fingerprint == call.decision.fingerprint
+def _as_examined(leg: Leg, call: PendingCall) -> bool:
+    """A decision is for one call, its arguments and the tool as it was; else it counts for none."""
+    tool = leg.toolbox.get(call.call.name)
+    if tool is not None and fingerprint.of_declaration(tool.spec) != call.declaration:
+        return False
+    decided = call.fingerprint if call.decision is None else call.decision.fingerprint
+    return fingerprint.of_call(call.call.name, call.args or {}) == call.fingerprint == decided

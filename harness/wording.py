@@ -58,7 +58,7 @@ def gone(name: str) -> str:
 
 def permanent(text: str) -> str:
     """The error will not go away."""
-    return f"{text} This is permanent: do not retry."
+    return f"{text.rstrip('.')}. This is permanent: do not retry."
 
 
 def given_up(why: str, *, ended: bool, effects: bool, said: str) -> str:
