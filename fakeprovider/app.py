@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from fakeprovider.asgi import (
     ASGIApp,
@@ -25,14 +26,18 @@ from fakeprovider.asgi import (
     start_stream,
 )
 from fakeprovider.bounded import Bounded
+from fakeprovider.delivery import delivery
 from fakeprovider.errors import ApiError
 from fakeprovider.job import Job, exchange_of
 from fakeprovider.journal import Journal
 from fakeprovider.pages import pages
+from fakeprovider.playing import Player
 from fakeprovider.protocols.base import Frame
 from fakeprovider.protocols.table import ASIDES, BY_PATH
 from fakeprovider.provider import Provider
 from fakeprovider.routing import Route, resolve
+from fakeprovider.steps import Step
+from fakeprovider.transport import transport_of
 
 _log = logging.getLogger("fakeprovider")
 
@@ -68,6 +73,7 @@ class App:
             method=scope["method"],
             path=path,
             started=time.time(),
+            transport=transport_of(scope),
         )
         await self._serve(job, receive, send)
 
@@ -106,6 +112,9 @@ class App:
             await send_whole(send, body, headers=job.headers)
             return
         conversation, completion = self.provider.answer(job)
+        if completion.pace is not None:
+            await self._play(job, delivery(job, conversation, completion), receive, send)
+            return
         if conversation.stream:
             frames = job.dialect.render_stream(conversation, completion)
             await self._stream(job, frames, receive, send)
@@ -113,6 +122,11 @@ class App:
         body = job.dialect.render_whole(conversation, completion)
         self._note(job, body)
         await send_whole(send, body, headers=job.headers)
+
+    async def _play(self, job: Job, steps: Iterable[Step], receive: Receive, send: Send) -> None:
+        player = Player(receive, send, job.transport, partial(self._note, job))
+        job.clocked = player.clocked
+        await player.play(steps)
 
     async def _stream(
         self, job: Job, frames: Iterator[Frame], receive: Receive, send: Send

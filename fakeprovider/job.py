@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Transport
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -10,7 +11,8 @@ from fakeprovider.catalogue import Note
 from fakeprovider.completion import Completion, Tally
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
-from fakeprovider.journal import Exchange, Finding, Usage, digest_of
+from fakeprovider.journal import Exchange, Finding, Paced, Usage, digest_of
+from fakeprovider.playing import Clocked
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.routing import Route
 
@@ -20,7 +22,8 @@ class Job:
     """What is known of a request so far; filled in as it goes.
 
     `started` is Unix time and `seconds` how long it took. `sent` is what was answered, kept only
-    where the journal wants bodies.
+    where the journal wants bodies. `transport` is the connection under it, if it is in reach;
+    `clocked` is set where the reply had a pace.
     """
 
     dialect: Dialect
@@ -38,6 +41,8 @@ class Job:
     cancelled: bool = False
     sent: list[bytes] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    transport: Transport | None = None
+    clocked: Clocked | None = None
 
     @property
     def run(self) -> str:
@@ -91,6 +96,7 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         started=job.started,
         ms=round(job.seconds * 1000, 3),
         cancelled=job.cancelled,
+        paced=_paced(job.clocked) if job.clocked else None,
         request=job.body.decode(errors="replace") if bodies else None,
         response=b"".join(job.sent).decode(errors="replace") if bodies else None,
     )
@@ -98,6 +104,19 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
 
 def _usage(tally: Tally) -> Usage:
     return Usage(tally.prompt, tally.completion, tally.cached, tally.reasoning)
+
+
+def _paced(clocked: Clocked) -> Paced:
+    return Paced(
+        _milliseconds(clocked.asked_first),
+        _milliseconds(clocked.first),
+        round(clocked.asked_last * 1000, 3),
+        round(clocked.last * 1000, 3),
+    )
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 3)
 
 
 def _findings(violations: Iterable[Violation]) -> tuple[Finding, ...]:

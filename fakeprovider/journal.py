@@ -33,6 +33,18 @@ class Finding(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Paced(msgspec.Struct, frozen=True):
+    """When the first token and the last were asked to go out, and when they did.
+
+    Milliseconds from when the reply was ready; those of the first token are None if there is none.
+    """
+
+    asked_first_ms: float | None
+    first_ms: float | None
+    asked_last_ms: float
+    last_ms: float
+
+
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """One request and what was answered.
 
@@ -41,7 +53,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     count (0 for a first attempt). `digest` is the sha256 of the request body. `tools` are the names
     called in the reply. `violations` were let through by a lenient server or are what a strict one
     refused; `notes` are worth knowing and never refused. `error` is the message of an error reply.
-    `cancelled` means that the client left before the end. Bodies are kept only if asked for.
+    `cancelled` means that the client left before the end. `paced` is there where the reply had a
+    pace. Bodies are kept only if asked for.
     """
 
     number: int = 0
@@ -66,6 +79,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     started: float = 0.0
     ms: float = 0.0
     cancelled: bool = False
+    paced: Paced | None = None
     request: str | None = None
     response: str | None = None
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from fakeprovider import pacing
 from fakeprovider.conversation import Conversation
 from fakeprovider.presets import PRESETS
+from fakeprovider.replies import Pace
 
 TurnFrom: TypeAlias = Literal["start", "last_user"]
 
-RESERVED = ("fault", "turn", "times", "chaos", "seed", "pace", "latency")
+RESERVED = ("fault", "turn", "times", "chaos", "seed")
 """Names that other options will have; refused until then rather than ignored."""
 
 
@@ -28,11 +30,13 @@ class Params:
     `turn_from` says where turns count from: the `start` of the conversation, or the `last_user`
     message, for several tasks in one conversation. `turn_offset` turns are not counted: few-shot
     examples, or an assistant message that the client made up. `client` names a client preset.
+    `pace` is how fast replies come, None for the script's own pace.
     """
 
     turn_from: TurnFrom = "start"
     turn_offset: int = 0
     client: str = ""
+    pace: Pace | None = None
 
     def view(self, conversation: Conversation) -> Conversation:
         """The conversation as the script is to see it."""
@@ -42,9 +46,6 @@ class Params:
         if self.turn_from == "last_user":
             turn = conversation.since_last_user
         return replace(conversation, turn=max(0, turn - self.turn_offset))
-
-
-_PLAIN = Params()
 
 
 def parse(text: str) -> Params:
@@ -57,9 +58,13 @@ def parse(text: str) -> Params:
         if name in found:
             raise BadParameter(f"path parameter {name!r} is given twice")
         found[name] = value
-    params = _PLAIN
+    try:
+        params = Params(pace=pacing.read(found))
+    except pacing.BadPace as error:
+        raise BadParameter(str(error)) from None
     for name, value in found.items():
-        params = _set(params, name, value)
+        if name not in pacing.WORDS:
+            params = _set(params, name, value)
     return params
 
 
@@ -72,9 +77,8 @@ def _set(params: Params, name: str, value: str) -> Params:
         return replace(params, client=_client(value))
     if name in RESERVED:
         raise BadParameter(f"path parameter {name!r} is reserved and does nothing yet")
-    raise BadParameter(
-        f"unknown path parameter {name!r}; there are: client, turn_from, turn_offset"
-    )
+    known = ", ".join(("client", "turn_from", "turn_offset", *pacing.WORDS))
+    raise BadParameter(f"unknown path parameter {name!r}; there are: {known}")
 
 
 def _client(value: str) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from fakeprovider.catalogue import Catalogue, Note
+from fakeprovider.choice import obey
 from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
+from fakeprovider.formats import check_form
 from fakeprovider.job import Job
 from fakeprovider.memory import Memory
 from fakeprovider.protocols.table import Aside
-from fakeprovider.replies import Reply
+from fakeprovider.replies import Pace, Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.ending import ScriptRanOut
 from fakeprovider.side import plain_answer, side_request
@@ -30,6 +33,7 @@ class Provider:
 
     `default` is the script where neither path nor model names one, None for none. `catalogue` fits
     a script's calls to the client's tools. `gate` may raise `ApiError` before anything is answered.
+    `pace` is for replies that neither path nor script gives one.
     """
 
     def __init__(
@@ -40,12 +44,14 @@ class Provider:
         strict: bool = True,
         catalogue: Catalogue | None = None,
         gate: Gate | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.scripts = scripts
         self.default = default
         self.strict = strict
         self.catalogue = catalogue or Catalogue()
         self.gate = gate
+        self.pace = pace
         self.memory = Memory()
 
     def answer(self, job: Job) -> tuple[Conversation, Completion]:
@@ -62,7 +68,11 @@ class Provider:
         goes_on = conversation.options.get("script", "")
         job.script, script = self.choose(job.route.script or goes_on, conversation.model)
         reply = self._reply(job, conversation, script)
-        completion = job.completion = complete(conversation, reply, job.script)
+        completion = complete(conversation, reply, job.script)
+        pace = job.route.params.pace or completion.pace or self.pace
+        if pace is not completion.pace:
+            completion = replace(completion, pace=pace)
+        job.completion = completion
         return conversation, completion
 
     def answer_aside(self, job: Job, aside: Aside) -> bytes:
@@ -92,7 +102,7 @@ class Provider:
         view = job.route.params.view(catalogue.view(conversation))
         fitted = catalogue.fit(_run(job.script, script, view), conversation)
         job.notes += fitted.notes
-        return fitted.reply
+        return obey(fitted.reply, conversation)
 
     def choose(self, path_name: str, model: str) -> tuple[str, Script]:
         """The script named by the path, else by the model, else the default; or a 404."""

@@ -27,6 +27,8 @@ Finish: TypeAlias = Literal[
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _NEVER_WITH_CALLS = frozenset({"stop", "stop_sequence", "pause"})
+_LONGEST = 86_400  # seconds; a day
+_FASTEST = 1_000_000  # tokens per second; faster is at once
 
 
 class ImpossibleReply(ValueError):
@@ -104,12 +106,26 @@ class Fault:
 class Pace:
     """How fast a reply arrives: seconds to the first token, then tokens per second.
 
-    `jitter` is the fraction by which each gap may vary, 0 to 1. None means at once.
+    `jitter` is the fraction by which each gap may vary, 0 to 1. After every `stall_every` tokens
+    the stream stands still for `stall` seconds; 0 means never. None means at once. Raises
+    `ValueError` for what no clock can do.
     """
 
     first_token: float = 0.0
     tokens_per_second: float | None = None
     jitter: float = 0.0
+    stall: float = 0.0
+    stall_every: int = 0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.first_token <= _LONGEST and 0 <= self.stall <= _LONGEST):
+            raise ValueError(f"first_token and stall must be 0 to {_LONGEST:,} seconds")
+        if self.tokens_per_second is not None and not 0 < self.tokens_per_second <= _FASTEST:
+            raise ValueError(f"tokens_per_second must be over 0, up to {_FASTEST:,}; or None")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError("jitter must be 0 to 1")
+        if self.stall_every < 0:
+            raise ValueError("stall_every must be 0 or more tokens")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from fakeprovider.app import MAX_BODY, App
 from fakeprovider.catalogue import Catalogue
 from fakeprovider.journal import Journal
 from fakeprovider.provider import Gate, Provider
+from fakeprovider.replies import Pace
 from fakeprovider.scripts import Script, discover
+from fakeprovider.transport import protocol_class
 
 _GRACE = 0.25  # seconds that open streams have to end once the server is told to stop
 _KEEP_ALIVE = 120  # seconds; longer than any client's pool, so that no request meets a closing one
@@ -35,7 +37,8 @@ class Server:
     `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
     transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`.
     `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
-    refuse requests. Raises `UnknownScript`, and `PortInUse` when it starts.
+    refuse requests, `pace` is how fast replies come where nothing else says so. Raises
+    `UnknownScript`, and `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -53,6 +56,7 @@ class Server:
         max_body: int = MAX_BODY,
         catalogue: Catalogue | None = None,
         gate: Gate | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.host = host
@@ -62,7 +66,7 @@ class Server:
         if default is not None:
             registry[default]
         self.provider = Provider(
-            registry, default=default, strict=strict, catalogue=catalogue, gate=gate
+            registry, default=default, strict=strict, catalogue=catalogue, gate=gate, pace=pace
         )
         self._app = App(self.provider, self.journal, max_body=max_body)
         self._running: _Running | None = None
@@ -153,6 +157,7 @@ class _Running(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=protocol_class(),
                 lifespan="off",
                 ws="none",
                 access_log=False,
