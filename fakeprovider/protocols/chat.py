@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from fakeprovider import tokens
-from fakeprovider.completion import Completion, Tally
-from fakeprovider.conversation import Call, Conversation, Offered, Violation
-from fakeprovider.counting import tools_count
+from fakeprovider.choice import Choice, allowed
+from fakeprovider.conversation import Conversation, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.fold import finish
+from fakeprovider.fold import State, finish
 from fakeprovider.memory import Memory
-from fakeprovider.protocols.base import CREATED, Frame
+from fakeprovider.offers import read_tools
+from fakeprovider.protocols.base import CREATED
 from fakeprovider.protocols.chat_messages import TOOL_NAME, parse_message
-from fakeprovider.replies import Refusal, Text, Thinking
+from fakeprovider.protocols.chat_render import render_stream, render_whole
 from fakeprovider.strict import judge
 from fakeprovider.transcript import Form, read
 from fakeprovider.wire import decode
 
+__all__ = [
+    "NAME",
+    "PATHS",
+    "parse",
+    "refuse",
+    "render_error",
+    "render_models",
+    "render_stream",
+    "render_whole",
+]
+
 NAME: Final = "chat"
 PATHS: Final = ("/chat/completions",)
 
-_FINISH = {
-    "stop": "stop",
-    "tool_calls": "tool_calls",
-    "length": "length",
-    "content_filter": "content_filter",
-    "refusal": "stop",  # as documented: the words stand in `refusal`
-    "stop_sequence": "stop",
-    "pause": "stop",
-    "context_window": "length",
-}
 _ERROR_TYPE = {"rate_limit": "rate_limit_error", "server": "server_error"}
-_FINGERPRINT = "fp_fakeprovider"
+_MOST_CHOICES = 128  # the reference's limit of `n`
+_MOST_STOPS = 4  # and of `stop`
+_NULL = msgspec.Raw(b"null")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -45,17 +46,58 @@ class StreamOptions(msgspec.Struct):
     include_usage: bool | None = None
 
 
+class JsonSchema(msgspec.Struct):
+    """The form of an answer in JSON."""
+
+    name: str = ""
+    schema: dict[str, Any] | None = None
+
+
+class ResponseFormat(msgspec.Struct):
+    """Whether the answer is to be text, JSON, or JSON of a certain form."""
+
+    type: str
+    json_schema: JsonSchema | None = None
+
+
 class Request(msgspec.Struct):
     """What is read of a request; everything else is accepted and ignored."""
 
     messages: msgspec.Raw
     model: str = ""
-    tools: msgspec.Raw = msgspec.Raw(b"null")
+    tools: msgspec.Raw = _NULL
+    functions: msgspec.Raw = _NULL
+    tool_choice: msgspec.Raw = _NULL
+    function_call: msgspec.Raw = _NULL
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    stop: str | list[str] | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     n: int | None = None
+
+
+class Named(msgspec.Struct):
+    """Something that has a name."""
+
+    name: str
+
+
+class AllowedTools(msgspec.Struct):
+    """A tool choice that is a list."""
+
+    mode: str = "auto"
+    tools: list[NamedTool] = []
+
+
+class NamedTool(msgspec.Struct):
+    """A tool choice that is an object, or a member of one that is a list."""
+
+    type: str = "function"
+    function: Named | None = None
+    allowed_tools: AllowedTools | None = None
 
 
 class ToolFunction(msgspec.Struct):
@@ -74,6 +116,9 @@ class Tool(msgspec.Struct):
 
 
 _TOOLS: msgspec.json.Decoder[list[Tool] | None] = msgspec.json.Decoder(list[Tool] | None)
+_FUNCTIONS: msgspec.json.Decoder[list[ToolFunction]] = msgspec.json.Decoder(list[ToolFunction])
+_CHOICE: msgspec.json.Decoder[str | NamedTool | None] = msgspec.json.Decoder(str | NamedTool | None)
+_FUNCTION_CALL: msgspec.json.Decoder[str | Named | None] = msgspec.json.Decoder(str | Named | None)
 _FORM = Form(
     NAME, msgspec.json.Decoder(Request), "messages", lambda request: request.messages, parse_message
 )
@@ -83,22 +128,19 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     """The conversation in a request body; raises `ApiError`."""
     transcript = read(_FORM, body, memory)
     request, state = transcript.request, transcript.state
-    if not (request.model or model):
-        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
-    if not state.messages:
-        raise invalid(
-            "Invalid 'messages': an empty list; there must be at least one message.",
-            "messages",
-            "empty_array",
-        )
-    tools, tool_tokens = _tools(bytes(request.tools), memory)
-    _check_numbers(request)
-    flaws = finish(state, [tool.name for tool in tools])
-    violations, notes = judge(flaws, NAME)
+    _check(request, state, model)
+    legacy = bytes(request.functions) != b"null" and bytes(request.tools) == b"null"
+    tools, tool_tokens = (
+        read_tools(NAME, bytes(request.functions), memory, _functions)
+        if legacy
+        else read_tools(NAME, bytes(request.tools), memory, _tools)
+    )
+    choice = _function_choice(request) if legacy else _tool_choice(request)
+    violations, notes = judge(finish(state, [tool.name for tool in tools]), NAME)
     return Conversation(
         model=request.model or model,
         messages=state.messages,
-        tools=tools,
+        tools=allowed(tools, choice),
         turn=state.position,
         position=state.position,
         prompt_tokens=state.prompt_tokens + tool_tokens,
@@ -106,7 +148,14 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
         stream=bool(request.stream),
         violations=violations,
         notes=notes,
-        options={"include_usage": _include_usage(request)},
+        options={
+            "include_usage": bool(request.stream_options and request.stream_options.include_usage),
+            "n": request.n or 1,
+            "legacy": legacy,
+            "stop": _stop(request),
+            "choice": choice,
+            **_form(request.response_format),
+        },
         digest=transcript.digest,
     )
 
@@ -115,45 +164,6 @@ def refuse(violation: Violation) -> ApiError:
     """The service's 400 for a broken transcript."""
     where = f"messages[{violation.index}]"
     return invalid(f"Invalid '{where}': {violation.detail}.", where)
-
-
-def render_whole(conversation: Conversation, completion: Completion) -> bytes:
-    """A `chat.completion` object."""
-    message: dict[str, Any] = {
-        "role": "assistant",
-        "content": _content(completion),
-        "refusal": _joined(completion, Refusal),
-        "annotations": [],
-    }
-    thinking = _joined(completion, Thinking)
-    if thinking is not None:
-        message["reasoning_content"] = thinking
-    if completion.calls:
-        message["tool_calls"] = [_call(call) for call in completion.calls]
-    choice = {
-        "index": 0,
-        "message": message,
-        "logprobs": None,
-        "finish_reason": _FINISH[completion.finish],
-    }
-    envelope = _envelope(completion, "chat.completion")
-    return _encode({**envelope, "choices": [choice], "usage": _usage(completion.usage)})
-
-
-def render_stream(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
-    """`chat.completion.chunk` events: role, deltas in the reply's order, finish, usage, done."""
-    envelope = _envelope(completion, "chat.completion.chunk")
-    with_usage = conversation.options["include_usage"]
-    if with_usage:
-        envelope["usage"] = None
-    first = {"role": "assistant", "content": _opening(completion), "refusal": None}
-    yield _chunk(envelope, first)
-    for delta, carried in _deltas(completion):
-        yield _chunk(envelope, delta, tokens=carried)
-    yield _chunk(envelope, {}, _FINISH[completion.finish])
-    if with_usage:
-        yield _event({**envelope, "choices": [], "usage": _usage(completion.usage)})
-    yield Frame(b"data: [DONE]\n\n")
 
 
 def render_error(error: ApiError) -> bytes:
@@ -179,38 +189,16 @@ def render_models(names: tuple[str, ...]) -> bytes:
     return _encode({"object": "list", "data": models})
 
 
-def _tools(raw: bytes, memory: Memory) -> tuple[tuple[Offered, ...], int]:
-    if raw == b"null":
-        return (), 0
-    key = (NAME, raw)
-    found = memory.tools.get(key)
-    if found is None:
-        offered = _offered(raw)
-        found = (offered, tools_count(offered))
-        memory.tools.put(
-            key, found, 8 * len(raw) + 1000
-        )  # parsed JSON takes several times its text
-    return found
-
-
-def _offered(raw: bytes) -> tuple[Offered, ...]:
-    tools = decode(raw, _TOOLS, "tools") or []
-    for index, tool in enumerate(tools):
-        if not TOOL_NAME.fullmatch(tool.function.name):
-            param = f"tools[{index}].function.name"
-            raise invalid(
-                f"Invalid '{param}': {tool.function.name!r} is not 1 to 64 of a-zA-Z0-9_-.",
-                param,
-                "invalid_value",
-            )
-    return tuple(
-        Offered(tool.function.name, tool.function.description, tool.function.parameters)
-        for tool in tools
-    )
-
-
-def _check_numbers(request: Request) -> None:
-    for name in ("max_tokens", "max_completion_tokens"):
+def _check(request: Request, state: State, model: str) -> None:
+    if not (request.model or model):
+        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+    if not state.messages:
+        raise invalid(
+            "Invalid 'messages': an empty list; there must be at least one message.",
+            "messages",
+            "empty_array",
+        )
+    for name in ("max_tokens", "max_completion_tokens", "n"):
         value = getattr(request, name)
         if value is not None and value < 1:
             raise invalid(
@@ -218,87 +206,73 @@ def _check_numbers(request: Request) -> None:
                 name,
                 "integer_below_min_value",
             )
-    if request.n not in (None, 1):
-        raise invalid("Only n = 1 is served.", "n", "unsupported_value")
+    if request.n is not None and request.n > _MOST_CHOICES:
+        raise invalid(
+            f"Invalid 'n': expected a value <= {_MOST_CHOICES}, but got {request.n}.",
+            "n",
+            "integer_above_max_value",
+        )
 
 
-def _include_usage(request: Request) -> bool:
-    return bool(request.stream_options and request.stream_options.include_usage)
+def _tools(raw: bytes) -> tuple[Offered, ...]:
+    tools = decode(raw, _TOOLS, "tools") or []
+    for index, tool in enumerate(tools):
+        _check_name(tool.function.name, f"tools[{index}].function.name")
+    return tuple(_offered(tool.function) for tool in tools)
 
 
-def _envelope(completion: Completion, kind: str) -> dict[str, Any]:
-    return {
-        "id": f"chatcmpl-fake{completion.position}",
-        "object": kind,
-        "created": CREATED,
-        "model": completion.model,
-        "service_tier": "default",
-        "system_fingerprint": _FINGERPRINT,
-    }
+def _functions(raw: bytes) -> tuple[Offered, ...]:
+    functions = decode(raw, _FUNCTIONS, "functions")
+    for index, function in enumerate(functions):
+        _check_name(function.name, f"functions[{index}].name")
+    return tuple(map(_offered, functions))
 
 
-def _content(completion: Completion) -> str | None:
-    return _joined(completion, Text)
+def _offered(function: ToolFunction) -> Offered:
+    return Offered(function.name, function.description, function.parameters)
 
 
-def _joined(completion: Completion, kind: type[Text | Refusal | Thinking]) -> str | None:
-    texts = [part.text for part in completion.parts if isinstance(part, kind)]
-    return "".join(texts) if texts else None
+def _check_name(name: str, param: str) -> None:
+    if not TOOL_NAME.fullmatch(name):
+        raise invalid(
+            f"Invalid '{param}': {name!r} is not 1 to 64 of a-zA-Z0-9_-.", param, "invalid_value"
+        )
 
 
-def _opening(completion: Completion) -> str | None:
-    """The first delta's content: a stream adds up to null only if it never says anything."""
-    return None if _content(completion) is None else ""
+def _tool_choice(request: Request) -> Choice:
+    found = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
+    single = request.parallel_tool_calls is False
+    if isinstance(found, NamedTool) and found.allowed_tools is not None:
+        names = [tool.function.name for tool in found.allowed_tools.tools if tool.function]
+        return Choice(found.allowed_tools.mode, tuple(names), single)
+    if isinstance(found, NamedTool):
+        return Choice("required", (found.function.name,) if found.function else (), single)
+    return Choice(found or "auto", (), single)
 
 
-def _call(call: Call) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": call.arguments}
-    return {"id": call.id, "type": "function", "function": function}
+def _function_choice(request: Request) -> Choice:
+    found = decode(bytes(request.function_call), _FUNCTION_CALL, "function_call")
+    if isinstance(found, Named):
+        return Choice("required", (found.name,), single=True)
+    return Choice(found or "auto", single=True)
 
 
-def _deltas(completion: Completion) -> Iterator[tuple[dict[str, Any], int]]:
-    """Deltas and the tokens they carry, a token each but for a call's frame."""
-    index = 0
-    for part in completion.parts:
-        if isinstance(part, Call):
-            yield from _call_deltas(index, part)
-            index += 1
-        else:
-            key = _DELTA[type(part)]
-            yield from (({key: piece}, 1) for piece in tokens.pieces(part.text))
+def _stop(request: Request) -> tuple[str, ...]:
+    words = [request.stop] if isinstance(request.stop, str) else request.stop or []
+    if len(words) > _MOST_STOPS:
+        raise invalid(
+            f"Invalid 'stop': at most {_MOST_STOPS} words.", "stop", "array_above_max_length"
+        )
+    return tuple(word for word in words if word)
 
 
-_DELTA = {Text: "content", Refusal: "refusal", Thinking: "reasoning_content"}
-
-
-def _call_deltas(index: int, call: Call) -> Iterator[tuple[dict[str, Any], int]]:
-    opening = {"index": index, **_call(Call(call.id, call.name, ""))}
-    yield {"tool_calls": [opening]}, 1
-    for piece in tokens.pieces(call.arguments):
-        yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}, 1
-
-
-def _chunk(
-    envelope: dict[str, Any], delta: dict[str, Any], finish: str | None = None, tokens: int = 0
-) -> Frame:
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return _event({**envelope, "choices": [choice]}, tokens)
-
-
-def _event(data: dict[str, Any], tokens: int = 0) -> Frame:
-    return Frame(b"data: " + _encode(data) + b"\n\n", tokens)
-
-
-def _usage(tally: Tally) -> dict[str, Any]:
-    return {
-        "prompt_tokens": tally.prompt,
-        "completion_tokens": tally.completion,
-        "total_tokens": tally.total,
-        "prompt_tokens_details": {"cached_tokens": tally.cached, "audio_tokens": 0},
-        "completion_tokens_details": {
-            "reasoning_tokens": tally.reasoning,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
-    }
+def _form(found: ResponseFormat | None) -> dict[str, Any]:
+    schema = found.json_schema.schema if found and found.json_schema else None
+    kind = found.type if found else "text"
+    if kind not in ("text", "json_object", "json_schema"):
+        raise invalid(
+            f"Invalid value: '{kind}'. 'response_format.type' is text, json_object or json_schema.",
+            "response_format.type",
+            "invalid_value",
+        )
+    return {"json_object": kind != "text", "json_schema": schema if kind == "json_schema" else None}

@@ -13,20 +13,21 @@ import msgspec
 
 from fakeprovider.conversation import Call, Message, Role
 from fakeprovider.counting import to_json
-from fakeprovider.errors import invalid
+from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fold import Entry
 from fakeprovider.wire import decode
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 LONGEST_ID = 40  # characters
 
-_ROLES = ("system", "developer", "user", "assistant", "tool")
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _PARTS = {
     "system": ("text",),
     "developer": ("text",),
     "user": ("text", "image_url", "input_audio", "file"),
     "assistant": ("text", "refusal"),
     "tool": ("text",),
+    "function": ("text",),
 }
 _ANY_JSON: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
@@ -62,6 +63,8 @@ class WireMessage(msgspec.Struct):
     content: str | list[Part] | None = None
     tool_calls: list[WireCall] | None = None
     tool_call_id: str | None = None
+    function_call: Function | None = None
+    name: str | None = None
     refusal: str | None = None
     audio: dict[str, Any] | None = None
 
@@ -84,6 +87,8 @@ def parse_message(index: int, raw: bytes) -> tuple[Entry, ...]:
         return (_assistant(wire, text),)
     if wire.role == "tool":
         return (_result(wire, text, where),)
+    if wire.role == "function":
+        return (_function_result(wire, text, where),)
     role: Role = "user" if wire.role == "user" else "system"
     return (Entry(Message(role, text, images=images), None),)
 
@@ -129,14 +134,32 @@ def _check_part(part: Part, role: str, where: str) -> None:
         )
 
 
+def _missing(path: str) -> ApiError:
+    return invalid(f"Missing required parameter: '{path}'.", path, "missing_required_parameter")
+
+
 def _assistant(wire: WireMessage, text: str) -> Entry:
     calls = tuple(map(_call, wire.tool_calls or ()))
+    if wire.function_call is not None and not calls:
+        named = wire.function_call
+        calls = (_call(WireCall(_function_id(named.name), named)),)
     flaws = [flaw for call in calls for flaw in _call_flaws(call)]
     if wire.tool_calls == []:
         flaws.append(("empty_tool_calls", "'tool_calls' is an empty list; leave it out"))
     if not calls and wire.content is None and wire.refusal is None and wire.audio is None:
         flaws.append(("null_content", "'content' is null or missing and there are no tool calls"))
     return Entry(Message("assistant", text, calls), None, tuple(flaws))
+
+
+def _function_id(name: str) -> str:
+    """Calls had no ids in the days of `functions`: the name pairs a call with its result."""
+    return f"function_{name}"[:LONGEST_ID]
+
+
+def _function_result(wire: WireMessage, text: str, where: str) -> Entry:
+    if wire.name is None:
+        raise _missing(f"{where}.name")
+    return Entry(Message("tool", text, call_id=_function_id(wire.name)), None)
 
 
 def _call(wire: WireCall) -> Call:
@@ -165,10 +188,6 @@ def _id_flaws(call_id: str) -> list[Flaw]:
 
 def _result(wire: WireMessage, text: str, where: str) -> Entry:
     if wire.tool_call_id is None:
-        raise invalid(
-            f"Missing required parameter: '{where}.tool_call_id'.",
-            f"{where}.tool_call_id",
-            "missing_required_parameter",
-        )
+        raise _missing(f"{where}.tool_call_id")
     message = Message("tool", text, call_id=wire.tool_call_id)
     return Entry(message, None, tuple(_id_flaws(wire.tool_call_id)))

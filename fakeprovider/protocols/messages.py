@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fakeprovider.choice import Choice, allowed
 from fakeprovider.conversation import Conversation, Offered, Violation
 from fakeprovider.counting import message_count
 from fakeprovider.errors import ApiError, invalid
@@ -46,7 +47,7 @@ _ERROR_TYPE = {
     "server": "api_error",
 }
 _RUN_BY_THE_SERVICE = ("web_search", "web_fetch", "code_execution", "tool_search", "mcp")
-_CHOICE = {"auto": "auto", "any": "required", "none": "none", "tool": "named"}
+_MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
 _PATH = re.compile(r"\[(\d+)\]")
 _QUOTED_PATH = re.compile(r"^(?:Invalid|Missing)[^']*'[^']*': ")
 _RELEASED = "2023-11-14T22:13:20Z"  # the time stamp of every reply, as RFC 3339
@@ -58,6 +59,7 @@ class ToolChoice(msgspec.Struct):
 
     type: str = "auto"
     name: str | None = None
+    disable_parallel_tool_use: bool | None = None
 
 
 class OutputFormat(msgspec.Struct):
@@ -132,25 +134,29 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     form = request.output_format or (request.output_config and request.output_config.format)
     options: dict[str, Any] = {
         "stop": tuple(word for word in request.stop_sequences or () if word),
-        "tool_choice": _CHOICE.get(request.tool_choice.type, "auto") if request.tool_choice else "",
-        "tool_named": request.tool_choice.name if request.tool_choice else None,
         "thinking": bool(request.thinking and request.thinking.type != "disabled"),
         "json_schema": form.schema if form and form.type == "json_schema" else None,
     }
     return _conversation(
-        transcript, memory, max_output=request.max_tokens, stream=bool(request.stream), **options
+        transcript,
+        memory,
+        _choice(request.tool_choice or ToolChoice()),
+        max_output=request.max_tokens,
+        stream=bool(request.stream),
+        **options,
     )
 
 
 def count_tokens(body: bytes, memory: Memory, model: str = "") -> tuple[Conversation, bytes]:
     """The reply to `POST /messages/count_tokens`: what the same request would report as input."""
-    conversation = _conversation(read(_COUNTED, body, memory), memory)
+    conversation = _conversation(read(_COUNTED, body, memory), memory, Choice())
     return conversation, _encode({"input_tokens": conversation.prompt_tokens})
 
 
 def _conversation(
     transcript: Transcript[Any],
     memory: Memory,
+    choice: Choice,
     max_output: int | None = None,
     stream: bool = False,
     **options: Any,
@@ -167,7 +173,7 @@ def _conversation(
     return Conversation(
         model=request.model,
         messages=(*(entry.message for entry in system), *state.messages),
-        tools=tools,
+        tools=allowed(tools, choice),
         turn=state.position,
         position=state.position,
         prompt_tokens=state.prompt_tokens + tool_tokens + sum(map(_inner, system)),
@@ -175,7 +181,7 @@ def _conversation(
         stream=stream,
         violations=violations,
         notes=notes,
-        options=options,
+        options={"choice": choice, **options},
         digest=transcript.digest,
     )
 
@@ -210,6 +216,12 @@ def render_models(names: tuple[str, ...]) -> bytes:
     ]
     first, last = (names[0], names[-1]) if names else (None, None)
     return _encode({"data": models, "has_more": False, "first_id": first, "last_id": last})
+
+
+def _choice(found: ToolChoice) -> Choice:
+    names = (found.name,) if found.type == "tool" and found.name else ()
+    mode = _MODES.get(found.type, found.type)
+    return Choice(mode, names, bool(found.disable_parallel_tool_use))
 
 
 def _system(raw: bytes, memory: Memory) -> tuple[Entry, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fakeprovider.choice import Choice, allowed
 from fakeprovider.completion import Completion
 from fakeprovider.continued import Continued
 from fakeprovider.conversation import Conversation, Offered, Violation
@@ -62,6 +63,7 @@ class NamedTool(msgspec.Struct):
     type: str
     name: str | None = None
     mode: str | None = None
+    tools: list[NamedTool] = []
 
 
 class Request(msgspec.Struct):
@@ -157,11 +159,12 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
     if not state.messages and not told:
         raise invalid("Invalid 'input': there must be at least one item.", "input", "empty_array")
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
+    choice = _choice(request)
     violations, notes = judge(finish(state, [tool.name for tool in tools]), NAME)
     return {
         "model": request.model or model,
         "messages": (*(entry.message for entry in told), *state.messages),
-        "tools": tools,
+        "tools": allowed(tools, choice),
         "turn": state.position,
         "position": state.position,
         "prompt_tokens": state.prompt_tokens + tool_tokens + sum(map(_inner, told)),
@@ -169,7 +172,7 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
         "stream": bool(request.stream),
         "violations": violations,
         "notes": notes,
-        "options": _options(request, state),
+        "options": {"choice": choice, **_options(request, state)},
         "digest": transcript.digest,
     }
 
@@ -233,7 +236,6 @@ def _inner(entry: Entry) -> int:
 
 
 def _options(request: Request, state: State) -> dict[str, Any]:
-    choice = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
     text = decode(bytes(request.text), _TEXT, "text")
     form = text.format if text else None
     return {
@@ -241,17 +243,21 @@ def _options(request: Request, state: State) -> dict[str, Any]:
         "store": request.store is not False,
         "encrypted_reasoning": "reasoning.encrypted_content" in (request.include or ()),
         "tokens": state.tokens,
-        "tool_choice": _choice(choice),
-        "tool_named": choice.name if isinstance(choice, NamedTool) else None,
         "json_object": bool(form and form.type == "json_object"),
         "json_schema": form.schema if form and form.type == "json_schema" else None,
     }
 
 
-def _choice(choice: str | NamedTool | None) -> str:
-    if isinstance(choice, NamedTool):
-        return "named" if choice.name else choice.mode or "auto"
-    return choice or "auto"
+def _choice(request: Request) -> Choice:
+    """A choice of a tool that the service itself runs is none of ours."""
+    found = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
+    single = request.parallel_tool_calls is False
+    if not isinstance(found, NamedTool):
+        return Choice(found or "auto", (), single)
+    if found.type == "allowed_tools":
+        names = [tool.name for tool in found.tools if tool.name]
+        return Choice(found.mode or "auto", tuple(names), single)
+    return Choice("required", (found.name,), single) if found.name else Choice("auto", (), single)
 
 
 def _echo(request: Request) -> dict[str, Any]:
