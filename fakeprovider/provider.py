@@ -69,6 +69,7 @@ class Provider:
         job.script, script = self.choose(job.route.script or goes_on, conversation.model)
         reply = self._reply(job, conversation, script)
         completion = complete(conversation, reply, job.script)
+        check_form(conversation, completion)
         pace = job.route.params.pace or completion.pace or self.pace
         if pace is not completion.pace:
             completion = replace(completion, pace=pace)
