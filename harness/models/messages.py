@@ -104,9 +104,9 @@ def _result(message: Message) -> dict[str, Any]:
 
 
 def _assistant(message: Message) -> list[dict[str, Any]]:
-    kept = message.opaque.get("messages")
-    if kept is not None:
-        return _restored(kept["content"], message.calls)
+    kept = message.opaque.get("messages", {}).get("content", [])
+    if restored := _restored(kept, message.calls) if kept else []:
+        return restored
     said = bool((message.content or "").strip())
     text: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if said else []
     return text + [_call(call) for call in message.calls]

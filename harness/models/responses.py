@@ -63,9 +63,9 @@ def _items(message: Message, text: str) -> list[dict[str, Any]]:
         return [{"type": "function_call_output", "call_id": call_id, "output": text}]
     if message.role != "assistant":
         return [{"role": message.role, "content": text}]
-    kept = message.opaque.get("responses")
-    if kept is not None:
-        return _restored(kept["output"], message.calls)
+    kept = message.opaque.get("responses", {}).get("output", [])
+    if restored := _restored(kept, message.calls) if kept else []:
+        return restored
     said = [{"role": "assistant", "content": text}] if text or not message.calls else []
     return said + [_call(call) for call in message.calls]
 
