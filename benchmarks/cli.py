@@ -1,0 +1,70 @@
+"""The `bench` command."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any
+
+import click
+
+from benchmarks.commands.cancel import cancel
+from benchmarks.commands.denied import denied
+from benchmarks.commands.destructive import destructive
+from benchmarks.commands.duplicate import duplicate
+from benchmarks.commands.latency import latency
+from benchmarks.commands.listing import listing
+from benchmarks.commands.plan import plan
+from benchmarks.commands.publish import publish
+from benchmarks.commands.recover import recover
+from benchmarks.commands.runaway import runaway
+
+INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="fakeprovider", prog_name="bench")
+def cli() -> None:
+    """Drive an agent loop through a scenario and tabulate what each stop policy costs.
+
+    The scripted provider is started on a free loopback port; --base-url (or LLM_BASE_URL) points
+    the harness elsewhere, and nothing else changes.
+
+    \b
+    bench runaway --cap 50         start here
+    bench list                     all scenarios
+    bench runaway --cap 50 --json  for machines
+
+    Exit status: 0; 1 if a --fail-over gate is crossed; 2 for a wrong command line.
+    """
+
+
+for command in (
+    listing,
+    plan,
+    runaway,
+    recover,
+    denied,
+    duplicate,
+    destructive,
+    publish,
+    cancel,
+    latency,
+):
+    cli.add_command(command)
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Run the command line; expected failures are one line on standard error, never a traceback."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return cli.main(args=args, standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)

@@ -1,0 +1,137 @@
+"""`bench cancel`: Stop pressed while a tool runs, and what the signal reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+import click
+import msgspec
+
+from benchmarks.options import Options, run_options
+from benchmarks.report import Row
+from benchmarks.runner import Conditions, to_row
+from benchmarks.session import conditions, finish
+from harness import Cancel, MaxTurns, RunState, arun
+from harness.models import CancelSignal, Message, Model, ModelReply, ToolSpec
+from harness.trace import Event, ToolEnd, ToolProgress
+from scenarios import find
+
+CAP = MaxTurns(20)
+REASON = "user pressed Stop"
+
+
+@click.command()
+@click.option(
+    "--at",
+    type=click.FloatRange(min=0),
+    default=1.2,
+    show_default=True,
+    help="Seconds after the start of the run at which Stop is pressed.",
+)
+@run_options
+def cancel(at: float, options: Options) -> None:
+    """Stop pressed at 1.2 s of a tool that takes three seconds.
+
+    \b
+    uncancelled    the tool runs to its end and the run completes
+    cancelled      one signal reaches the tool: the run ends at once, resumably
+    request only   the signal reaches the model client but not the tool, which runs to its end
+    """
+    with conditions(options, find("slow")) as shared:
+        rows = [
+            _row("uncancelled", shared, None, reaches_tool=True),
+            _row("cancelled", shared, at, reaches_tool=True),
+            _row("request only", shared, at, reaches_tool=False),
+        ]
+    finish("cancel", rows, options, [_labels(rows)])
+
+
+def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool) -> Row:
+    scenario = find("slow")
+    watch = Watch(shared)
+    signal = Cancel()
+    with scenario.workspace() as workspace:
+        state = RunState.start(scenario.task, system=shared.padding + scenario.system)
+
+        async def drive() -> None:
+            asked = shared.endpoint.model(scenario.script)
+            model = asked if reaches_tool else RequestOnly(asked, signal)
+            press = asyncio.get_running_loop()
+            timer = None if at is None else press.call_later(at, signal.set, REASON)
+            await arun(
+                state,
+                model=model,
+                tools=scenario.tools(workspace),
+                stop=CAP,
+                price=shared.price,
+                trace=watch,
+                cancel=signal if reaches_tool else None,
+            )
+            if timer is not None:
+                timer.cancel()
+            await asked.aclose()
+
+        asyncio.run(drive())
+        row = to_row(name, state, workspace, watch.now(), watch.tool_ms)
+    extra = {
+        "stopped at ms": round(watch.now()),
+        "reason": state.reason,
+        "progress at ms": [round(at) for at, _ in watch.progress],
+    }
+    return msgspec.structs.replace(row, extra=extra)
+
+
+class Watch:
+    """Passes the trace on and notes, in ms since it was made, when the tool told its progress."""
+
+    def __init__(self, shared: Conditions) -> None:
+        self._onward = shared.trace
+        self._started = time.perf_counter()
+        self.progress: list[tuple[float, str]] = []
+        self.tool_ms = 0.0
+
+    def now(self) -> float:
+        """Milliseconds since the start."""
+        return (time.perf_counter() - self._started) * 1000
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ToolProgress):
+            self.progress.append((self.now(), event.label))
+        elif isinstance(event, ToolEnd):
+            self.tool_ms += event.ms
+        if self._onward is not None:
+            self._onward(event)
+
+
+class RequestOnly:
+    """A model client that hears the signal while nothing else of the run does."""
+
+    def __init__(self, model: Model, signal: Cancel) -> None:
+        self.name = model.name
+        self._model = model
+        self._signal = signal
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        *,
+        max_output: int | None = None,
+        cancel: CancelSignal | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> ModelReply:
+        """Ask with the signal in place of the run's own."""
+        return await self._model.ask(
+            messages, tools, max_output=max_output, cancel=self._signal, on_text=on_text
+        )
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._model.aclose()
+
+
+def _labels(rows: list[Row]) -> str:
+    whole, cut = rows[0].extra["progress at ms"], rows[1].extra["progress at ms"]
+    return f"progress seen: {len(whole)} times when left alone, {len(cut)} times before Stop."

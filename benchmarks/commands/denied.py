@@ -1,0 +1,35 @@
+"""`bench denied`: an error that no retry can mend."""
+
+from __future__ import annotations
+
+import click
+
+from benchmarks.amounts import COUNT
+from benchmarks.options import Options, run_options
+from benchmarks.policies import Policy
+from benchmarks.session import bench
+from harness import MaxTurns, Settings
+from scenarios import find
+
+CAP = 12
+
+
+@click.command()
+@click.option("--cap", type=COUNT, default=CAP, show_default=True, help="Turn cap of all rows.")
+@run_options
+def denied(cap: int, options: Options) -> None:
+    """A file that may not be read, asked for until something stops the run.
+
+    The first row treats a permanent error like any other; then the model is told that a retry is
+    pointless (this script does not listen); then a permanent error ends the run.
+    """
+    bench(find("denied"), policies(cap), options)
+
+
+def policies(cap: int) -> list[Policy]:
+    """Permanent errors as errors like any other, told apart in words, and stopping the run."""
+    return [
+        Policy(f"cap {cap}", MaxTurns(cap), Settings(permanent="as_error")),
+        Policy("told permanent", MaxTurns(cap), Settings(permanent="tell")),
+        Policy("permanent stops", MaxTurns(cap), Settings(permanent="stop")),
+    ]

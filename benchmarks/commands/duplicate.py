@@ -1,0 +1,54 @@
+"""`bench duplicate`: what caching a repeated call saves, and what it breaks."""
+
+from __future__ import annotations
+
+import click
+
+from benchmarks.decisions import approve_all
+from benchmarks.options import Options, run_options
+from benchmarks.policies import Policy
+from benchmarks.report import Row
+from benchmarks.session import finish, run_rows
+from benchmarks.tables import usd
+from harness import MaxTurns, Settings
+from scenarios import find
+
+CAP = MaxTurns(20)
+CACHE_NOTE = "a cache saves the execution and no tokens: the result is sent again all the same."
+
+
+@click.command()
+@run_options
+def duplicate(options: Options) -> None:
+    """The same call twice: a read that may be cached, a write that may not.
+
+    The last two rows delete a file twice, both times approved: a cache that does not know what a
+    write is drops the second deletion; one for reads only runs both.
+    """
+    rows = run_rows(find("duplicate"), policies(), options)
+    finish("duplicate", rows, options, [extra(rows), CACHE_NOTE])
+
+
+def policies() -> list[Policy]:
+    """A single read, the repeated read without and with a cache, the repeated write."""
+    return [
+        Policy("baseline", CAP, script="duplicate-baseline"),
+        Policy("repeated", CAP),
+        Policy("repeated, cached", CAP, Settings(dedupe="read_only")),
+        _write("write, naive cache", "all"),
+        _write("write, read-only cache", "read_only"),
+    ]
+
+
+def _write(name: str, dedupe: str) -> Policy:
+    settings = Settings(dedupe=dedupe)  # type: ignore[arg-type]  # one of two literals above
+    return Policy(name, CAP, settings, decide=approve_all, script="duplicate-write")
+
+
+def extra(rows: list[Row]) -> str:
+    """What the repetition costs, in dollars and in percent of the baseline."""
+    base, repeated = rows[0].cost_usd, rows[1].cost_usd
+    if not base or repeated is None:
+        return "what the repeated call costs is not known without a price."
+    more = repeated - base
+    return f"the repeated call costs {usd(more)} more ({100 * more / base:.1f} %)."

@@ -1,0 +1,80 @@
+"""`bench latency`: who uses the time, and how long a person looks at nothing."""
+
+from __future__ import annotations
+
+import time
+
+import click
+import msgspec
+
+from benchmarks.amounts import COUNTS
+from benchmarks.options import Options, run_options
+from benchmarks.policies import Policy
+from benchmarks.report import Row
+from benchmarks.runner import Conditions, run_policy
+from benchmarks.session import conditions, finish
+from harness import MaxTurns
+from harness.trace import Event
+from scenarios import find
+
+NOTE = (
+    "silence: the longest time in which a person sees nothing, with the trace's events shown "
+    "as they happen, and without (only the answer at the end)."
+)
+
+
+@click.command()
+@click.option(
+    "--latency",
+    type=COUNTS,
+    default="0,100,500,2000",
+    show_default=True,
+    help="Milliseconds that the provider waits before each reply, one row each.",
+)
+@run_options
+def latency(latency: tuple[int, ...], options: Options) -> None:
+    """Three turns against a slow provider: N times its latency, and the harness's own share."""
+    if options.base_url:
+        raise click.UsageError("bench latency sets the provider's pace, so it needs its own one")
+    scenario = find("plan")
+    with conditions(options, scenario) as shared:
+        rows = [_row(milliseconds, shared) for milliseconds in latency]
+    finish("latency", rows, options, [NOTE])
+
+
+def _row(milliseconds: int, shared: Conditions) -> Row:
+    silence = Silence(shared)
+    policy = Policy(
+        f"{milliseconds} ms", MaxTurns(20), script=f"plan;latency={milliseconds}"
+    )
+    watched = Conditions(shared.endpoint, shared.price, silence, shared.padding)
+    row = run_policy(find("plan"), policy, watched)
+    longest = silence.longest()
+    extra = {
+        "provider ms": round(row.turns * milliseconds),
+        "wall ms": round(row.wall_ms),
+        "harness ms": row.harness_ms,
+        "silence ms": round(longest),
+        "silence without events ms": round(row.wall_ms),
+    }
+    return msgspec.structs.replace(row, extra=extra)
+
+
+class Silence:
+    """Passes the trace on and keeps the longest gap between two events, in ms."""
+
+    def __init__(self, shared: Conditions) -> None:
+        self._onward = shared.trace
+        self._last = time.perf_counter()
+        self._longest = 0.0
+
+    def __call__(self, event: Event) -> None:
+        now = time.perf_counter()
+        self._longest = max(self._longest, now - self._last)
+        self._last = now
+        if self._onward is not None:
+            self._onward(event)
+
+    def longest(self) -> float:
+        """The longest gap so far, in ms."""
+        return self._longest * 1000

@@ -1,0 +1,24 @@
+"""`bench plan`: the run in which everything goes right."""
+
+from __future__ import annotations
+
+import click
+
+from benchmarks.amounts import COUNTS
+from benchmarks.options import Options, run_options
+from benchmarks.policies import caps
+from benchmarks.session import bench
+from scenarios import find
+
+
+@click.command()
+@click.option("--cap", type=COUNTS, default="20", show_default=True, help="Turn caps, a row each.")
+@run_options
+def plan(cap: tuple[int, ...], options: Options) -> None:
+    """The run in which everything goes right: list, read, answer.
+
+    \b
+    bench plan            three turns under a cap of 20
+    bench plan --cap 2,3  where a cap cuts it, and where it just fits
+    """
+    bench(find("plan"), caps(cap), options)

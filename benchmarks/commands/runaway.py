@@ -1,0 +1,78 @@
+"""`bench runaway`: what a loop that never ends costs under each way of ending it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import click
+
+from benchmarks.amounts import COUNT, COUNTS, USDS
+from benchmarks.options import Options, run_options
+from benchmarks.policies import Policy, budgets, caps, prompt_only, token_limits
+from benchmarks.session import bench
+from scenarios import find
+
+ASKED_IN_PROMPT = 20
+WEIGHED_BUDGETS = tuple(map(Decimal, ("0.01", "0.05", "0.10")))
+WEIGHED_TOKENS = (10_000, 50_000)
+
+NO_LIMIT = (
+    "a runaway with no limit never ends: add --cap 8,20,50,100 (turns), "
+    "--budget 0.01,0.05,0.10 (USD) or --max-tokens 50k"
+)
+PROMPT_NOTE = (
+    "prompt-only: the system prompt asks to stop after {asked} calls, and the script goes on; "
+    "what ended it is the cap of {cap} in code."
+)
+
+
+@click.command()
+@click.option("--cap", type=COUNTS, help="Turn caps, one row each: 8,20,50,100.")
+@click.option("--budget", type=USDS, help="Budgets in USD, one row each: 0.01,0.05,0.10.")
+@click.option("--max-tokens", type=COUNTS, help="Limits on all tokens, one row each: 10k,50k.")
+@click.option(
+    "--prompt-cap",
+    type=COUNT,
+    default=ASKED_IN_PROMPT,
+    show_default=True,
+    help="Turns that the prompt-only row asks for in its system prompt.",
+)
+@run_options
+def runaway(
+    cap: tuple[int, ...] | None,
+    budget: tuple[Decimal, ...] | None,
+    max_tokens: tuple[int, ...] | None,
+    prompt_cap: int,
+    options: Options,
+) -> None:
+    """What a loop that never ends costs under each stop policy.
+
+    \b
+    bench runaway --cap 50                  the cap beside the budgets to weigh it against
+    bench runaway --cap 8,20,50,100         what raising a cap costs
+    bench runaway --budget 0.01,0.05,0.10   money as the limit
+    bench runaway --cap 50 --base-tokens 20000   the same cap with a real system prompt
+    """
+    if not cap and not budget and not max_tokens:
+        raise click.UsageError(NO_LIMIT)
+    policies = _asked(cap or (), budget or (), max_tokens or ())
+    notes = []
+    if cap and len(policies) == 1:
+        policies += _weighed(cap[0], prompt_cap)
+        notes.append(PROMPT_NOTE.format(asked=prompt_cap, cap=cap[0]))
+    bench(find("runaway"), policies, options, notes)
+
+
+def _asked(
+    cap: tuple[int, ...], budget: tuple[Decimal, ...], max_tokens: tuple[int, ...]
+) -> list[Policy]:
+    return [*caps(cap), *budgets(budget), *token_limits(max_tokens)]
+
+
+def _weighed(cap: int, prompt_cap: int) -> list[Policy]:
+    """What a user would weigh one cap against, each under that cap too."""
+    return [
+        *budgets(WEIGHED_BUDGETS, cap),
+        *token_limits(WEIGHED_TOKENS, cap),
+        prompt_only(prompt_cap, cap),
+    ]

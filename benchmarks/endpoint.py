@@ -1,0 +1,52 @@
+"""Where the model is: a provider started here on a free loopback port, or somebody's URL."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from benchmarks.options import Options
+from fakeprovider.server import Server
+from harness.models import ChatModel, Model
+
+
+@dataclass
+class Endpoint:
+    """Makes model clients for a scenario's script.
+
+    Against our own provider each client gets a run key of its own; against a given URL the script's
+    name goes as the model's, unless a model was named.
+    """
+
+    base_url: str
+    options: Options
+    server: Server | None = None
+    _runs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def model(self, script: str) -> Model:
+        """A client whose requests are answered by `script`."""
+        return ChatModel(
+            self.url(script),
+            self.options.model or script,
+            api_key=os.environ.get("LLM_API_KEY"),
+            stream=self.options.stream,
+        )
+
+    def url(self, script: str) -> str:
+        """The base URL under which `script` answers, with a run key that nobody else has."""
+        if self.server is None:
+            return self.base_url
+        return self.server.url_for(script, run=f"bench{next(self._runs)}")
+
+
+@contextmanager
+def open_endpoint(options: Options) -> Iterator[Endpoint]:
+    """The endpoint for one command; a provider started here is gone when it ends."""
+    if options.base_url:
+        yield Endpoint(options.base_url, options)
+        return
+    with Server() as server:
+        yield Endpoint(server.base_url, options, server)

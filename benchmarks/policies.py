@@ -1,0 +1,53 @@
+"""Stop policies under which a scenario is run: a name, a condition, and the switches beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from harness import Condition, MaxCost, MaxTokens, MaxTurns, RunState, Settings
+
+Decide = Callable[[RunState], None]
+"""Answers every interruption of a run in place, as a person would."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How one row of a table is run.
+
+    `stop` None is no limit; `system` is added to the system prompt; `decide` answers approvals
+    (None leaves the run interrupted); `script` replaces the scenario's own.
+    """
+
+    name: str
+    stop: Condition | None
+    settings: Settings = field(default_factory=Settings)
+    system: str = ""
+    decide: Decide | None = None
+    script: str | None = None
+
+
+def caps(limits: Iterable[int]) -> list[Policy]:
+    """One policy per turn cap."""
+    return [Policy(f"cap {limit}", MaxTurns(limit)) for limit in limits]
+
+
+def budgets(limits: Iterable[Decimal], cap: int | None = None) -> list[Policy]:
+    """One policy per budget in USD, beside a turn cap if there is one."""
+    return [Policy(f"budget ${limit}", _capped(MaxCost(limit), cap)) for limit in limits]
+
+
+def token_limits(limits: Iterable[int], cap: int | None = None) -> list[Policy]:
+    """One policy per limit on all tokens of a run, beside a turn cap if there is one."""
+    return [Policy(f"tokens {limit:,}", _capped(MaxTokens(limit), cap)) for limit in limits]
+
+
+def prompt_only(asked: int, cap: int) -> Policy:
+    """The system prompt asks to stop after `asked` turns; only the cap in code is kept."""
+    system = f" Stop after {asked} tool calls and answer with what you have."
+    return Policy(f"prompt-only ({asked})", MaxTurns(cap), system=system)
+
+
+def _capped(condition: Condition, cap: int | None) -> Condition:
+    return condition if cap is None else condition | MaxTurns(cap)

@@ -1,0 +1,84 @@
+"""A run in a process of its own, which can be told to die: the child of `bench resume`.
+
+`python -P -m benchmarks.restart SPEC` with SPEC as JSON; the run is kept in a store, so that
+another such process goes on where this one ended.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from harness import Condition, MaxTurns, RunState, Stop, Store, run
+from harness.models import make_model
+from harness.prices import Price
+from scenarios import Workspace, find
+
+CAP = 20
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What the child is told: where to talk to, where things are kept, when to die."""
+
+    scenario: str
+    base_url: str
+    root: str
+    run_id: str
+    price_in: str
+    price_out: str
+    protocol: str = "chat"
+    stream: bool = False
+    kill_after: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class KillAfter(Condition):
+    """Not a stop but a death: SIGKILL to this process, once so many turns and their tools are done.
+
+    Asked at the gate before the model, where nothing is pending and no request is marked.
+    """
+
+    turns: int
+
+    def __call__(self, state: RunState) -> tuple[Stop, ...]:
+        if len(state.turns) >= self.turns and not state.pending:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ()
+
+    def __repr__(self) -> str:
+        return f"KillAfter({self.turns!r})"
+
+
+def store_path(root: Path) -> Path:
+    """Where the runs under `root` are kept."""
+    return root / "runs.sqlite"
+
+
+def go_on(spec: Spec) -> RunState:
+    """Start the run, or go on with it if the store knows it."""
+    scenario = find(spec.scenario)
+    store = Store(store_path(Path(spec.root)))
+    if spec.run_id in store.run_ids():
+        state = store.load(spec.run_id)
+    else:
+        state = RunState.start(scenario.task, system=scenario.system, run_id=spec.run_id)
+    stop: Condition = MaxTurns(CAP)
+    if spec.kill_after is not None:
+        stop = KillAfter(spec.kill_after) | stop
+    return run(
+        state,
+        model=make_model(spec.protocol, spec.base_url, scenario.script, stream=spec.stream),
+        tools=scenario.tools(Workspace(Path(spec.root) / "workspace", scenario.files)),
+        stop=stop,
+        price=Price(spec.price_in, spec.price_out),
+        store=store,
+    )
+
+
+if __name__ == "__main__":
+    go_on(msgspec.json.decode(sys.argv[1], type=Spec))

@@ -1,0 +1,134 @@
+"""One bench command from options to exit status: endpoint, rows with progress, output, gates."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from benchmarks.endpoint import Endpoint, open_endpoint
+from benchmarks.options import Options
+from benchmarks.padding import padding
+from benchmarks.policies import Policy
+from benchmarks.report import Report, Row
+from benchmarks.runner import Conditions, run_policy
+from benchmarks.tables import render, usd
+from harness import JsonlTrace
+from harness.prices import Price
+from scenarios import Scenario
+
+OURS = "harness"
+
+
+class GateFailed(click.ClickException):
+    """A row went over what the caller allowed; exit status 1."""
+
+    exit_code = 1
+
+
+@contextmanager
+def conditions(options: Options, scenario: Scenario) -> Iterator[Conditions]:
+    """What all rows share, for as long as the command runs."""
+    with ExitStack() as stack:
+        endpoint: Endpoint = stack.enter_context(open_endpoint(options))
+        trace = None
+        if options.trace is not None:
+            trace = stack.enter_context(_open_trace(options))
+        yield Conditions(
+            endpoint, price(options), trace, padding(scenario.system, options.base_tokens)
+        )
+
+
+def price(options: Options) -> Price | None:
+    """The price asked for; None if either half is unknown, which no budget accepts."""
+    if options.price_in is None or options.price_out is None:
+        return None
+    return Price(options.price_in, options.price_out)
+
+
+def run_rows(
+    scenario: Scenario, policies: Iterable[Policy], options: Options
+) -> list[Row]:
+    """One row per policy, with progress on a terminal."""
+    rows = []
+    with conditions(options, scenario) as shared, _progress(options) as progress:
+        for policy in policies:
+            task = progress.add_task(policy.name, total=None)
+
+            def on_turn(turn: int, task: int = task, name: str = policy.name) -> None:
+                progress.update(task, description=f"{name}: turn {turn}")  # type: ignore[arg-type]
+
+            rows.append(run_policy(scenario, policy, shared, on_turn))
+            progress.remove_task(task)
+    return rows
+
+
+def finish(
+    scenario: str, rows: list[Row], options: Options, notes: Iterable[str] = ()
+) -> None:
+    """Print the report of our own harness, then fail if a gate is crossed."""
+    report = Report(
+        scenario=scenario,
+        harness=OURS,
+        rows=rows,
+        notes=list(notes),
+        price_in=options.price_in,
+        price_out=options.price_out,
+    )
+    render(report, options.form)
+    crossed = [*_over_cost(report, options), *_over_turns(report, options)]
+    if crossed:
+        raise GateFailed("; ".join(crossed))
+
+
+def bench(
+    scenario: Scenario, policies: Iterable[Policy], options: Options, notes: Iterable[str] = ()
+) -> None:
+    """Run, print, judge: all that a simple scenario's command does."""
+    finish(scenario.name, run_rows(scenario, policies, options), options, notes)
+
+
+def _over_cost(report: Report, options: Options) -> Iterator[str]:
+    limit = options.fail_over_cost
+    if limit is None:
+        return
+    for row in report.rows:
+        if row.cost_usd is None:
+            yield f"{row.policy}: its cost is unknown, so it is not known to stay under {usd(limit)}"
+        elif row.cost_usd > limit:
+            yield f"{row.policy}: cost {usd(row.cost_usd)}, over {usd(limit)}"
+
+
+def _over_turns(report: Report, options: Options) -> Iterator[str]:
+    limit = options.fail_over_turns
+    if limit is None:
+        return
+    for row in report.rows:
+        if row.turns > limit:
+            yield f"{row.policy}: {row.turns} turns, over {limit}"
+
+
+def _open_trace(options: Options) -> JsonlTrace:
+    assert options.trace is not None
+    try:
+        return JsonlTrace(options.trace)
+    except OSError as error:
+        raise click.BadParameter(
+            f"cannot write {options.trace}: {error.strerror}", param_hint="--trace"
+        ) from error
+
+
+def _progress(options: Options) -> Progress:
+    """Progress on standard error; silent where that is no terminal."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )

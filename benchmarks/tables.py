@@ -1,0 +1,217 @@
+"""One report, four forms: a table for a person, JSON, CSV and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import compress
+from typing import Literal
+
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.growth import Growth
+from benchmarks.report import Report, Row, StopCell
+from benchmarks.sparkline import sparkline
+
+Form = Literal["table", "json", "csv", "markdown"]
+
+HEADERS = (
+    "policy",
+    "turns",
+    "tools",
+    "input",
+    "output",
+    "cost",
+    "×",
+    "over",
+    "last",
+    "status",
+    "stop",
+)
+NUMERIC = frozenset(HEADERS[1:9])
+FOR_WIDE = frozenset({"status", "tools"})  # left out on a narrow terminal: stop implies status
+WIDE = 110  # columns
+PIPED = 140  # columns where standard output is no terminal
+
+
+def render(report: Report, form: Form, console: Console | None = None) -> None:
+    """Write `report` to standard output (or `console`) in the asked form."""
+    out = console or _console()
+    if form == "json":
+        out.file.write(to_json(report) + "\n")
+    elif form == "csv":
+        out.file.write(to_csv(report))
+    elif form == "markdown":
+        out.file.write(to_markdown(report))
+    else:
+        _print_table(report, out)
+
+
+def to_json(report: Report) -> str:
+    """The documented JSON form, indented."""
+    return msgspec.json.format(msgspec.json.encode(report.to_data()), indent=1).decode()
+
+
+def to_csv(report: Report) -> str:
+    """A header line and a line per policy, plain numbers."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        ["scenario", "harness", "policy", "turns", "tool_runs", "input_tokens", "output_tokens"]
+        + ["cost_usd", "overshoot", "last_prompt", "status", "stop", "answer"]
+    )
+    for row in report.rows:
+        writer.writerow(_csv_cells(report, row))
+    return out.getvalue()
+
+
+def to_markdown(report: Report) -> str:
+    """A pipe table, the growth line and the notes."""
+    headers = headers_of(report)
+    rule = ["---:" if header in NUMERIC else "---" for header in headers]
+    lines = [_pipes(headers), _pipes(rule)]
+    lines += [_pipes(cells(row, report)) for row in report.rows]
+    return "\n".join([*lines, "", *summary(report)]) + "\n"
+
+
+def headers_of(report: Report) -> tuple[str, ...]:
+    """The common headers, and what this scenario's rows measure beyond them."""
+    return (*HEADERS, *dict.fromkeys(name for row in report.rows for name in row.extra))
+
+
+def cells(row: Row, report: Report) -> tuple[str, ...]:
+    """The row as text, one cell per header; the ratio is to the first row's cost."""
+    more = headers_of(report)[len(HEADERS) :]
+    return (*_common(row, report.rows[0]), *(str(row.extra.get(name, "-")) for name in more))
+
+
+def _common(row: Row, first: Row) -> tuple[str, ...]:
+    return (
+        row.policy,
+        str(row.turns),
+        "n/o" if row.tool_runs is None else str(row.tool_runs),
+        f"{row.input_tokens:,}",
+        f"{row.output_tokens:,}",
+        usd(row.cost_usd),
+        ratio(row.cost_usd, first.cost_usd),
+        _overshoot(row.stop),
+        f"{row.last_prompt:,}",
+        row.status or "not observable",
+        _stop(row.stop),
+    )
+
+
+def usd(amount: Decimal | None) -> str:
+    """Dollars to the last digit charged, without trailing zeros beyond the cent."""
+    if amount is None:
+        return "unknown"
+    text = f"{amount:f}"
+    whole, _, digits = text.partition(".")
+    return f"${whole}.{digits.rstrip('0').ljust(2, '0')}"
+
+
+def ratio(value: Decimal | None, base: Decimal | None) -> str:
+    """`value` over `base` to two digits; a dash where there is nothing to divide by."""
+    if value is None or not base:
+        return "-"
+    return f"{value / base:.2f}"
+
+
+def summary(report: Report) -> list[str]:
+    """The lines under the table: growth, the shape of the prompts, notes."""
+    lines = []
+    growth, longest = report.growth(), report.longest()
+    if growth is not None and longest is not None:
+        lines.append(growth_line(growth, longest, report))
+    if longest is not None and longest.turns > 1:
+        lines.append(
+            f"prompt per turn ({longest.policy}): {sparkline(longest.prompt_tokens)}"
+            f" {longest.prompt_tokens[0]:,} → {longest.last_prompt:,} tokens"
+        )
+    return lines + report.notes
+
+
+def growth_line(growth: Growth, row: Row, report: Report) -> str:
+    """The growth of `row` in words; what doubling would cost comes from the fit."""
+    n = growth.turns
+    doubled = growth.total(2 * n)
+    text = (
+        f"growth ({row.policy}): input ≈ {growth.a:,.1f}·n + {growth.b:,.2f}·n²,"
+        f" exponent {growth.exponent:.2f}, residual {growth.residual:.2f} tokens a turn;"
+        f" {n} → {2 * n} turns ≈ {doubled:,.0f} input tokens"
+    )
+    if growth.total(n) > 0:
+        text += f" ({doubled / growth.total(n):.1f}×)"
+    cost = report.cost(Decimal(round(doubled)), Decimal(2 * row.output_tokens))
+    if cost is not None and row.cost_usd:
+        text += f", ≈ ${cost:.2f} ({cost / row.cost_usd:.1f}×)"
+    return text
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
+
+
+def _print_table(report: Report, out: Console) -> None:
+    table = Table(
+        title=f"{report.scenario} · {report.harness}",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    shown = [out.width >= WIDE or header not in FOR_WIDE for header in headers_of(report)]
+    for header in compress(headers_of(report), shown):
+        number = header in NUMERIC
+        table.add_column(header, justify="right" if number else "left", no_wrap=number)
+    for row in report.rows:
+        table.add_row(*compress(cells(row, report), shown))
+    out.print(table)
+    for line in summary(report):
+        out.print(line, markup=False)
+    for row in report.rows:
+        if row.answer:
+            out.print(f"{row.policy}: “{row.answer}”", markup=False)
+
+
+def _csv_cells(report: Report, row: Row) -> list[object]:
+    stop = row.stop
+    return [
+        report.scenario,
+        report.harness,
+        row.policy,
+        row.turns,
+        "" if row.tool_runs is None else row.tool_runs,
+        row.input_tokens,
+        row.output_tokens,
+        "" if row.cost_usd is None else f"{row.cost_usd:f}",
+        "" if stop is None or stop.overshoot is None else stop.overshoot,
+        row.last_prompt,
+        row.status or "",
+        "" if stop is None else stop.kind,
+        row.answer or "",
+    ]
+
+
+def _overshoot(stop: StopCell | None) -> str:
+    if stop is None or stop.overshoot is None:
+        return "-"
+    if isinstance(stop.overshoot, Decimal):
+        return usd(stop.overshoot)
+    return f"{stop.overshoot:,}" if isinstance(stop.overshoot, int) else f"{stop.overshoot:.3g}"
+
+
+def _stop(stop: StopCell | None) -> str:
+    if stop is None:
+        return "-"
+    return stop.kind
+
+
+def _pipes(row: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"

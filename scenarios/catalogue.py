@@ -1,0 +1,36 @@
+"""All scenarios by name."""
+
+from __future__ import annotations
+
+from scenarios.denied import DENIED
+from scenarios.destructive import DESTRUCTIVE
+from scenarios.duplicate import DUPLICATE
+from scenarios.long import LONG
+from scenarios.plan import PLAN
+from scenarios.publish import PUBLISH
+from scenarios.recover import RECOVER
+from scenarios.runaway import RUNAWAY
+from scenarios.scenario import Scenario
+from scenarios.slow import SLOW
+
+SCENARIOS: dict[str, Scenario] = {
+    scenario.name: scenario
+    for scenario in (
+        PLAN,
+        RUNAWAY,
+        RECOVER,
+        DENIED,
+        DUPLICATE,
+        DESTRUCTIVE,
+        SLOW,
+        LONG,
+        PUBLISH,
+    )
+}
+
+
+def find(name: str) -> Scenario:
+    """The scenario called `name`; raises `KeyError` naming what there is."""
+    if name not in SCENARIOS:
+        raise KeyError(f"no scenario {name!r}; there are {', '.join(SCENARIOS)}")
+    return SCENARIOS[name]
