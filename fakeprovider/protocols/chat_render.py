@@ -29,6 +29,7 @@ FINISH_REASONS: Final[dict[Finish, str]] = {
 }
 _FINGERPRINT = "fp_fakeprovider"
 _DELTA = {Text: "content", Refusal: "refusal", Thinking: "reasoning_content"}
+_OPENED: Final = (("content", Text), ("refusal", Refusal))
 _encode = msgspec.json.Encoder().encode
 
 
@@ -74,7 +75,7 @@ def _message(conversation: Conversation, completion: Completion) -> dict[str, An
         "annotations": [],
     }
     thinking = _joined(completion, Thinking)
-    if thinking is not None:
+    if thinking:
         message["reasoning_content"] = thinking
     if completion.calls and conversation.options["legacy"]:
         message["function_call"] = _function(completion.calls[0])
@@ -117,9 +118,9 @@ def _deltas(
     conversation: Conversation, completion: Completion
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """Deltas and the tokens they carry, a token each but for a call's frame."""
-    # A stream adds up to null content only if it never says anything.
-    opening = None if _joined(completion, Text) is None else ""
-    yield {"role": "assistant", "content": opening, "refusal": None}, 0
+    # A stream adds up to null only where it never says anything.
+    said = {key: None if _joined(completion, kind) is None else "" for key, kind in _OPENED}
+    yield {"role": "assistant", **said}, 0
     index = 0
     for part in completion.parts:
         if not isinstance(part, Call):
