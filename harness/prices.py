@@ -113,6 +113,8 @@ class PriceTable:
         for key in ("as_of", "source", "models"):
             if not data.get(key):
                 raise ValueError(f"{path}: a price file says {key}, since prices change")
+        if not isinstance(data["models"], dict):
+            raise ValueError(f"{path}: models is a table of names")
         prices = {name: _entry(path, name, entry) for name, entry in data["models"].items()}
         fallback = _entry(path, "fallback", data["fallback"]) if data.get("fallback") else None
         return cls(prices, fallback=fallback, as_of=str(data["as_of"]), source=str(data["source"]))

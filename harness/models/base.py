@@ -114,7 +114,7 @@ class ModelError(Exception):
     the request went out and nothing came back. Its `usage` is None or flagged as estimated.
 
     `attempts` are earlier failures of the same `ask`, when a wrapper retried. `gave_up` is why it
-    did not go on (`rate_limited`, `attempts`, `budget`), None where nothing was retried.
+    did not go on (`rate_limited`, `attempts`, `charged`, `budget`), None where nothing was retried.
     """
 
     def __init__(

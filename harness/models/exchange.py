@@ -14,6 +14,7 @@ from harness.sse import Event, SSEParser
 from .base import CancelSignal, ModelCancelled, ModelError, ModelReply
 from .connection import Connection
 from .errors import Unreadable, describe, status_error
+from .race import SignalFired, unless
 from .timeouts import Timeouts
 
 AFTER_FINISH = 5.0
@@ -89,25 +90,10 @@ class Exchange:
 
     async def run(self, body: bytes, cancel: CancelSignal | None) -> ModelReply:
         """Send `body` and return the reply; raise `ModelError` or `ModelCancelled`."""
-        if cancel is None:
-            return await self._guarded(body)
-        if cancel.cancelled:
-            raise ModelCancelled
-        return await self._until(cancel, body)
-
-    async def _until(self, cancel: CancelSignal, body: bytes) -> ModelReply:
-        work = asyncio.ensure_future(self._guarded(body))
-        signal = asyncio.ensure_future(cancel.wait())
         try:
-            await asyncio.wait((work, signal), return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-        finally:
-            signal.cancel()
-            if not work.done():
-                work.cancel()
-                await asyncio.wait((work,))
-        raise ModelCancelled(partial=self.partial)
+            return await unless(cancel, self._guarded(body))
+        except SignalFired:
+            raise ModelCancelled(partial=self.partial) from None
 
     async def _guarded(self, body: bytes) -> ModelReply:
         """One clock for every phase, and one error for whatever the network does."""
