@@ -1,0 +1,270 @@
+"""The strict table, cell by cell: in each dialect a transcript that it refuses, and a legal one.
+
+Legal transcripts are the neighbours of the refused ones: the same, but for what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fakeprovider.conversation import Conversation
+from fakeprovider.errors import ApiError
+from fakeprovider.memory import Memory
+from fakeprovider.protocols import chat, messages, responses
+from fakeprovider.protocols.table import DIALECTS
+from fakeprovider.strict import RULES
+
+USER: Any = {"role": "user", "content": "go"}
+
+
+def call(call_id: str = "a", name: str = "f", arguments: str = "{}") -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def asks(*calls: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": list(calls), **rest}
+
+
+def answers(call_id: str = "a") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "r"}
+
+
+def use(call_id: str = "a", name: str = "f", given: Any = None) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": given or {}}
+
+
+def says(*blocks: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def result(call_id: str = "a") -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": "r"}
+
+
+def told(*blocks: Any) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def text(words: str = "t") -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def item(call_id: str = "a", name: str = "f", arguments: str = "{}") -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+
+def output(call_id: str = "a") -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": "r"}
+
+
+def parse(dialect: Any, transcript: list[Any], **rest: Any) -> Conversation:
+    names = {"f", "f" * 64, "f" * 128}
+    if dialect is chat:
+        tools: Any = [{"type": "function", "function": {"name": name}} for name in names]
+        body = {"messages": transcript, "tools": [one for one in tools if _short(one["function"])]}
+    elif dialect is messages:
+        tools = [{"name": name, "input_schema": {}} for name in names]
+        body = {"messages": transcript, "tools": tools, "max_tokens": 9}
+    else:
+        tools = [{"type": "function", "name": name} for name in names]
+        body = {"input": transcript, "tools": [one for one in tools if _short(one)]}
+    return dialect.parse(json.dumps({"model": "m", **body, **rest}).encode(), Memory())
+
+
+def _short(tool: Any) -> bool:
+    return len(tool["name"]) <= 64
+
+
+def refusals(dialect: Any, transcript: list[Any]) -> list[tuple[str, int]]:
+    return [(one.rule, one.index) for one in parse(dialect, transcript).violations]
+
+
+REFUSED: list[tuple[Any, str, int, list[Any]]] = [
+    # A call without a result before the next message, or at the end.
+    (chat, "unanswered_call", 1, [USER, asks(call()), USER]),
+    (chat, "unanswered_call", 1, [USER, asks(call("a"), call("b")), answers("a"), USER]),
+    (chat, "unanswered_call", 1, [USER, asks(call())]),
+    (messages, "unanswered_call", 1, [USER, says(use()), told(text())]),
+    (messages, "unanswered_call", 1, [USER, says(use("a"), use("b")), told(result("a"))]),
+    (messages, "unanswered_call", 1, [USER, says(use())]),
+    (responses, "unanswered_call", 1, [USER, item(), USER]),
+    (responses, "unanswered_call", 1, [USER, item()]),
+    # A result without a call, or for a call of an earlier turn.
+    (chat, "orphan_result", 1, [USER, answers()]),
+    (messages, "orphan_result", 0, [told(result())]),
+    (
+        messages,
+        "orphan_result",
+        4,
+        [USER, says(use()), told(result()), says(text()), told(result())],
+    ),
+    (responses, "orphan_result", 1, [USER, output()]),
+    # Two results for one call.
+    (chat, "second_result", 3, [USER, asks(call()), answers(), answers()]),
+    (messages, "second_result", 2, [USER, says(use()), told(result(), result())]),
+    (responses, "second_result", 3, [USER, item(), output(), output()]),
+    # Two calls with one id in one turn.
+    (chat, "twice_in_turn", 1, [USER, asks(call(), call()), answers()]),
+    (messages, "twice_in_turn", 1, [USER, says(use(), use()), told(result())]),
+    (responses, "twice_in_turn", 2, [USER, item(), item(), output()]),
+    # One id again in a later turn.
+    (messages, "id_again", 3, [USER, says(use()), told(result()), says(use()), told(result())]),
+    # Results that do not come first, or not in the next user message.
+    (messages, "result_not_first", 2, [USER, says(use()), told(text(), result())]),
+    (messages, "unanswered_call", 1, [USER, says(use()), told(text()), told(result())]),
+    # An assistant message without content.
+    (chat, "null_content", 1, [USER, {"role": "assistant", "content": None}]),
+    (chat, "null_content", 1, [USER, {"role": "assistant"}]),
+    (messages, "null_content", 1, [USER, {"role": "assistant", "content": None}, USER]),
+    (messages, "empty_content", 1, [USER, {"role": "assistant", "content": ""}, USER]),
+    (messages, "empty_content", 1, [USER, says(), USER]),
+    # An empty text block.
+    (messages, "empty_text", 0, [told(text(""), text("x"))]),
+    (messages, "empty_text", 1, [USER, says(text(""), use()), told(result())]),
+    # An empty list of calls.
+    (chat, "empty_tool_calls", 1, [USER, {"role": "assistant", "content": "x", "tool_calls": []}]),
+    # An input that is no object.
+    (messages, "arguments_not_json", 1, [USER, says(use(given="{")), told(result())]),
+    (messages, "arguments_not_json", 1, [USER, says(use(given=["x"])), told(result())]),
+    # Ids that are too long or have other characters.
+    (chat, "call_id_too_long", 1, [USER, asks(call("x" * 41)), answers("x" * 41)]),
+    (messages, "call_id_characters", 1, [USER, says(use("a.b")), told(result("a.b"))]),
+    (responses, "call_id_too_long", 1, [USER, item("x" * 65), output("x" * 65)]),
+    # Names of tools.
+    (chat, "tool_name", 1, [USER, asks(call(name="a.b")), answers()]),
+    (chat, "tool_name", 1, [USER, asks(call(name="f" * 65)), answers()]),
+    (messages, "tool_name", 1, [USER, says(use(name="a b")), told(result())]),
+    (messages, "tool_name", 1, [USER, says(use(name="f" * 129)), told(result())]),
+    (responses, "tool_name", 1, [USER, item(name="a.b"), output()]),
+    (responses, "tool_name", 1, [USER, item(name="f" * 65), output()]),
+    # Thinking that did not come back as it went out.
+    (
+        messages,
+        "thinking_signature",
+        1,
+        [USER, says({"type": "thinking", "thinking": "x"}, text())],
+    ),
+]
+
+LEGAL: list[tuple[Any, str, list[Any]]] = [
+    (chat, "", [USER, asks(call("a"), call("b")), answers("a"), answers("b"), USER]),
+    (messages, "", [USER, says(use("a"), use("b")), told(result("a"), result("b"))]),
+    (responses, "", [USER, item("a"), item("b"), output("a"), output("b"), USER]),
+    # One id again in a later turn.
+    (chat, "", [USER, asks(call()), answers(), asks(call()), answers()]),
+    (responses, "", [USER, item(), output(), item(), output()]),
+    # Results in another order than the calls.
+    (chat, "", [USER, asks(call("a"), call("b")), answers("b"), answers("a")]),
+    (messages, "", [USER, says(use("a"), use("b")), told(result("b"), result("a"))]),
+    (responses, "", [USER, item("a"), item("b"), output("b"), output("a")]),
+    # Text after the results; results spread over merged user messages.
+    (messages, "", [USER, says(use()), told(result(), text())]),
+    (messages, "", [USER, says(use("a"), use("b")), told(result("a")), told(result("b"))]),
+    # System or developer in the middle.
+    (
+        chat,
+        "",
+        [USER, {"role": "system", "content": "s"}, {"role": "developer", "content": "s"}, USER],
+    ),
+    (messages, "system_in_middle", [USER, {"role": "system", "content": "s"}, USER]),
+    (messages, "system_in_middle", [USER, {"role": "developer", "content": "s"}, USER]),
+    (responses, "", [USER, {"role": "developer", "content": "s"}, USER]),
+    # Consecutive user messages.
+    (chat, "", [USER, USER]),
+    (messages, "", [USER, USER]),
+    (responses, "", [USER, USER]),
+    # No content.
+    (messages, "", [USER, {"role": "assistant", "content": None}]),
+    (messages, "", [USER, {"role": "assistant", "content": ""}]),
+    (chat, "", [USER, {"role": "assistant", "content": ""}, USER]),
+    (chat, "", [USER, {"role": "assistant", "content": None, "refusal": "no"}, USER]),
+    (responses, "", [USER, {"role": "assistant", "content": ""}, USER]),
+    (responses, "", [USER, {"role": "assistant", "content": None}, USER]),
+    (chat, "", [USER, asks(call(), content=None), answers()]),
+    (chat, "", [USER, asks(call(), content=""), answers()]),
+    (messages, "", [USER, says(text("\n\n"), use()), told({**result(), "content": ""})]),
+    # A call of a tool that is not offered now.
+    (chat, "not_offered", [USER, asks(call(name="g")), answers()]),
+    (messages, "not_offered", [USER, says(use(name="g")), told(result())]),
+    (responses, "not_offered", [USER, item(name="g"), output()]),
+    # Arguments that are not JSON.
+    (chat, "arguments_not_json", [USER, asks(call(arguments='{"a')), answers()]),
+    (responses, "arguments_not_json", [USER, item(arguments='{"a'), output()]),
+    # Ids and names at their limits.
+    (chat, "", [USER, asks(call("x" * 40)), answers("x" * 40)]),
+    (chat, "", [USER, asks(call("a.b|c")), answers("a.b|c")]),
+    (messages, "", [USER, says(use("x-Y_9" * 20)), told(result("x-Y_9" * 20))]),
+    (responses, "", [USER, item("x" * 64), output("x" * 64)]),
+    (chat, "", [USER, asks(call(name="f" * 64)), answers()]),
+    (messages, "", [USER, says(use(name="f" * 128)), told(result())]),
+    (responses, "", [USER, item(name="f" * 64), output()]),
+    # Thinking that another service signed.
+    (
+        messages,
+        "foreign_signature",
+        [USER, says({"type": "thinking", "thinking": "x", "signature": "Eq0"}, text()), USER],
+    ),
+]
+
+
+def label(value: Any) -> str | None:
+    return getattr(value, "NAME", None) or (value if isinstance(value, str) else None)
+
+
+@pytest.mark.parametrize(("dialect", "rule", "index", "transcript"), REFUSED, ids=label)
+def test_what_the_service_refuses_is_refused_with_the_index_of_the_message(
+    dialect: Any, rule: str, index: int, transcript: list[Any]
+) -> None:
+    found = parse(dialect, transcript).violations
+    assert (found[0].rule, found[0].index) == (rule, index)
+    error = dialect.refuse(found[0])
+    assert error.status == 400
+    shown = json.loads(dialect.render_error(error))["error"]
+    assert shown["type"] == "invalid_request_error"
+    place = {"chat": f"messages[{index}]", "messages": f"messages.{index}: "}
+    assert place.get(dialect.NAME, f"input[{index}]") in shown["message"]
+
+
+@pytest.mark.parametrize(("dialect", "note", "transcript"), LEGAL, ids=label)
+def test_what_the_service_takes_is_taken_and_noted_where_it_is_odd(
+    dialect: Any, note: str, transcript: list[Any]
+) -> None:
+    found = parse(dialect, transcript)
+    assert found.violations == ()
+    assert [one.rule for one in found.notes] == ([note] if note else [])
+
+
+def test_every_refusal_of_the_table_has_a_transcript_here() -> None:
+    cells = {(rule, name) for rule, cell in RULES.items() for name in cell.refused_by}
+    assert cells == {(rule, dialect.NAME) for dialect, rule, _, _ in REFUSED}
+
+
+def test_every_note_of_the_table_has_a_transcript_here() -> None:
+    cells = {(rule, name) for rule, cell in RULES.items() for name in cell.noted_by}
+    assert cells == {(note, dialect.NAME) for dialect, note, _ in LEGAL if note}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=label)
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b'{"a": "\xff"}', "not UTF-8"),
+        (b'{"model": "m"', "not JSON"),
+        (b"", "empty"),
+        (b'{"x": "\\ud800"}', "lone surrogate"),
+        (b'{"x": ' + b"[" * 50_000, "nested too deeply"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_a_400_that_says_why(
+    dialect: Any, body: bytes, why: str
+) -> None:
+    with pytest.raises(ApiError) as raised:
+        dialect.parse(body, Memory())
+    shown = json.loads(dialect.render_error(raised.value))["error"]
+    assert raised.value.status == 400
+    assert shown["type"] == "invalid_request_error"
+    assert why in shown["message"]
