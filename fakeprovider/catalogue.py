@@ -6,7 +6,7 @@ that it only reads (with the smallest arguments its schema admits), else a short
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -31,6 +31,9 @@ class Target:
 Tools: TypeAlias = Mapping[str, Target]
 """From the name that a script asks for to what it is to become."""
 
+Closing: TypeAlias = Callable[[str, Conversation], ToolCall | None]
+"""From a final answer to the call by which a client ends its run; None if words will do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -50,14 +53,29 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """How to fit a script's calls to the tools that a client offers."""
+    """How to fit a script's calls, and its final answer, to the tools that a client offers.
+
+    `closing` is the form of a final answer, None for that of the client.
+    """
 
     tools: Tools = field(default_factory=dict)
     client: Preset | None = None
+    closing: Closing | None = None
 
     def for_client(self, name: str) -> Catalogue:
         """This catalogue for the client of that name; "" leaves the client as it is."""
         return replace(self, client=PRESETS[name]) if name else self
+
+    def for_script(self, script: object) -> Catalogue:
+        """This catalogue for a script that has `tools` and `closing` of its own, as YAML's have.
+
+        What is said here about a tool comes before what the script says.
+        """
+        tools = getattr(script, "tools", None)
+        closing = getattr(script, "closing", None)
+        if not tools and closing is None:
+            return self
+        return replace(self, tools={**(tools or {}), **self.tools}, closing=self.closing or closing)
 
     def view(self, conversation: Conversation) -> Conversation:
         """The conversation less the assistant messages that the client made up."""
@@ -68,9 +86,8 @@ class Catalogue:
     def fit(self, reply: Reply, conversation: Conversation) -> Fitted:
         """The reply with every call of a tool that is offered, or as a short plain answer."""
         fitted = self._fit_calls(reply, conversation)
-        if self.client is None:
-            return fitted
-        closed = _closed(fitted.reply, self.client, conversation)
+        closing = self.closing or (self.client and self.client.closing)
+        closed = _closed(fitted.reply, closing, conversation) if closing else None
         return fitted if closed is None else Fitted(closed, fitted.notes)
 
     def _fit_calls(self, reply: Reply, conversation: Conversation) -> Fitted:
@@ -165,12 +182,12 @@ def _assembled(reply: Reply, blocks: list[Block], notes: list[Note]) -> Fitted:
     return Fitted(answer, (Note("plain_answer", why),))
 
 
-def _closed(reply: Reply, client: Preset, conversation: Conversation) -> Reply | None:
-    """A final answer in the form in which this client ends its run; None for anything else."""
+def _closed(reply: Reply, closing: Closing, conversation: Conversation) -> Reply | None:
+    """A final answer in the form in which the client ends its run; None for anything else."""
     if reply.calls or reply.finish not in (None, "stop") or not reply.text:
         return None
-    closing = client.closing(reply.text, conversation)
-    if closing is None:
+    last = closing(reply.text, conversation)
+    if last is None:
         return None
     kept = tuple(block for block in reply.blocks if not isinstance(block, Text))
-    return replace(reply, blocks=(*kept, closing), finish=None)
+    return replace(reply, blocks=(*kept, last), finish=None)

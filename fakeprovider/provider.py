@@ -99,7 +99,7 @@ class Provider:
         if side is not None:
             job.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
             return plain_answer(side, conversation)
-        catalogue = self.catalogue.for_client(job.route.params.client)
+        catalogue = self.catalogue.for_client(job.route.params.client).for_script(script)
         view = job.route.params.view(catalogue.view(conversation))
         fitted = catalogue.fit(_run(job.script, script, view), conversation)
         job.notes += fitted.notes

@@ -1,0 +1,208 @@
+"""From a checked document to a script; what the shapes cannot see is refused here, by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fakeprovider.catalogue import Closing, Target
+from fakeprovider.conversation import Conversation
+from fakeprovider.replies import ImpossibleReply, Pace, ToolCall, call
+from fakeprovider.yamlscripts.conditions import Condition, condition
+from fakeprovider.yamlscripts.language import ANSWER, SPEECH
+from fakeprovider.yamlscripts.nodes import Node, Problems
+from fakeprovider.yamlscripts.program import END, Case, Program, Turn
+from fakeprovider.yamlscripts.script import YamlScript
+from fakeprovider.yamlscripts.speech import speech
+from fakeprovider.yamlscripts.values import Rendering, templated
+
+MOST_TURNS = 100_000
+"""Turns of one script, blocks that are repeated counted as often as they are."""
+
+
+def compiled(document: Node, name: str, problems: Problems) -> YamlScript | None:
+    """The script of a document whose shape is right; None, with the problems noted, if it fails."""
+    before = len(problems.found)
+    written = document.value
+    layout = _Layout(problems, Pace(**written["pace"]) if "pace" in written else None)
+    if "turns" in written and "rules" in written:
+        problems.add(document.key_lines["rules"], "a script has 'turns' or 'rules', not both")
+    elif "rules" in written:
+        layout.rules(document.fields["rules"])
+    else:
+        layout.block(document.fields["turns"].items)
+    _repeat_last(document, layout, problems)
+    layout.check_labels()
+    if len(problems.found) > before:
+        return None
+    return YamlScript(
+        name=written.get("name", name),
+        description=written.get("description", ""),
+        program=Program(tuple(layout.turns), tuple(layout.after), layout.labels),
+        turn_from=written.get("turn_from", "start"),
+        turn_offset=written.get("turn_offset", 0),
+        tools={asked: _target(one) for asked, one in written.get("tools", {}).items()},
+        closing=_closing(written.get("closing", "")),
+    )
+
+
+def _repeat_last(document: Node, layout: _Layout, problems: Problems) -> None:
+    if not document.value.get("repeat_last") or not layout.turns:
+        return
+    line = document.key_lines["repeat_last"]
+    if layout.closed:
+        problems.add(line, "the last turn is never reached: the block before it is run for ever")
+    elif "rules" in document.value:
+        problems.add(line, "'rules' hold on every turn; 'repeat_last' is for 'turns'")
+    else:
+        layout.after[-1] = len(layout.turns) - 1
+
+
+@dataclass
+class _Layout:
+    """Turns laid out in a row, as the file is gone through."""
+
+    problems: Problems
+    pace: Pace | None
+    turns: list[Turn] = field(default_factory=list)
+    after: list[int] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    label_lines: dict[str, int] = field(default_factory=dict)
+    gotos: list[tuple[str, int]] = field(default_factory=list)
+    closed: bool = False
+    """Whether a block that is run for ever was laid out: nothing can follow it."""
+
+    def rules(self, node: Node) -> None:
+        """One turn with the rules as its cases, for ever."""
+        self._add(Turn(tuple(self._cases(node))), 0)
+
+    def block(self, items: tuple[Node, ...]) -> None:
+        """Turns in a row."""
+        for item in items:
+            if self.closed:
+                self.problems.add(
+                    item.line, "this turn is never reached: the block before it is run for ever"
+                )
+                return
+            if len(self.turns) > MOST_TURNS:
+                self.problems.add(item.line, f"the script has more than {MOST_TURNS} turns")
+                return
+            self._loop(item) if "loop" in item.fields else self._turn(item)
+
+    def check_labels(self) -> None:
+        """Every jump must lead somewhere."""
+        known = [*self.labels, END]
+        for label, line in self.gotos:
+            if label not in known:
+                self.problems.add(line, f"no label {label!r}; there are: {', '.join(known)}")
+
+    def _loop(self, node: Node) -> None:
+        for key in node.fields:
+            if key not in ("loop", "times", "label"):
+                self.problems.add(
+                    node.key_lines[key], f"{key!r} cannot stand beside 'loop'; put it into a turn"
+                )
+        self._label(node)
+        start = len(self.turns)
+        self.block(node.fields["loop"].items)
+        one_round = self.turns[start:]
+        if "times" not in node.fields:
+            if one_round and not self.closed:
+                self.after[-1] = start
+            self.closed = True
+        elif self.closed:
+            self.problems.add(node.line, "a block in it is run for ever: 'times' says nothing")
+            return
+        for _ in range(node.value.get("times", 1) - 1):
+            if len(self.turns) + len(one_round) > MOST_TURNS:
+                self.problems.add(node.line, f"the script has more than {MOST_TURNS} turns")
+                return
+            for turn in one_round:
+                self._add(turn, len(self.turns) + 1)
+
+    def _turn(self, node: Node) -> None:
+        if "times" in node.fields:
+            self.problems.add(node.key_lines["times"], "'times' belongs to 'loop'")
+        self._label(node)
+        if "cases" in node.fields:
+            for key in (*SPEECH, "goto", "usage", "pace"):
+                if key in node.fields:
+                    self.problems.add(
+                        node.key_lines[key], f"{key!r} cannot stand beside 'cases'; put it into one"
+                    )
+            cases = tuple(self._cases(node.fields["cases"]))
+        else:
+            cases = tuple(self._case(node))
+        expect = node.value.get("expect", {})
+        self._add(Turn(cases, expect), len(self.turns) + 1)
+
+    def _add(self, turn: Turn, after: int) -> None:
+        self.turns.append(turn)
+        self.after.append(after)
+
+    def _label(self, node: Node) -> None:
+        label = node.value.get("label")
+        if label is None:
+            return
+        line = node.key_lines["label"]
+        if label == END:
+            self.problems.add(line, f"the label {END!r} is taken: it stands after the last turn")
+        elif label in self.labels:
+            first = self.label_lines[label]
+            self.problems.add(line, f"the label {label!r} is taken (line {first})")
+        self.labels[label], self.label_lines[label] = len(self.turns), line
+
+    def _cases(self, node: Node) -> Iterator[Case]:
+        for index, item in enumerate(node.items):
+            always = item.value.get("when", "else") == "else"
+            if always and index < len(node.items) - 1:
+                self.problems.add(
+                    node.items[index + 1].line,
+                    "this case is never reached: the one before it holds always",
+                )
+                return
+            yield from self._case(item)
+
+    def _case(self, node: Node) -> Iterator[Case]:
+        goto = node.value.get("goto", "")
+        if goto:
+            self.gotos.append((goto, node.key_lines["goto"]))
+        named = node.value.get("fault", "")
+        if isinstance(named, dict) and not isinstance(named.get("name"), str):
+            self.problems.add(node.fields["fault"].line, "a fault needs its name: {name: ...}")
+            return
+        try:
+            spoken = speech(node.value, self.pace)
+        except ImpossibleReply as error:
+            self.problems.add(node.line, str(error))
+            return
+        yield Case(spoken, _when(node.value.get("when", "else")), goto)
+
+
+def _when(written: Any) -> Condition | None:
+    return None if written == "else" else condition(written)
+
+
+def _target(written: str | Mapping[str, Any]) -> Target:
+    if isinstance(written, str):
+        return Target(written)
+    return Target(written["tool"], written.get("arguments"))
+
+
+def _closing(written: str | Mapping[str, Any]) -> Closing | None:
+    if written == "":
+        return None
+    if written == "text":
+        return lambda answer, conversation: None
+    if isinstance(written, str):
+        written = {"tool": written, "arguments": {"answer": "{{ answer }}"}}
+    tool, arguments = written["tool"], templated(written["arguments"], (ANSWER,))
+
+    def close(answer: str, conversation: Conversation) -> ToolCall | None:
+        if not conversation.offers(tool):
+            return None
+        told = replace(conversation, options={**conversation.options, ANSWER: answer})
+        return call(tool, Rendering(told).value(arguments))
+
+    return close

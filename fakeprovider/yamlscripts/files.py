@@ -1,0 +1,93 @@
+"""Files of YAML scripts: finding, reading, checking and watching them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fakeprovider.yamlscripts.compiling import compiled
+from fakeprovider.yamlscripts.language import SCRIPT
+from fakeprovider.yamlscripts.nodes import Problem, Problems, read
+from fakeprovider.yamlscripts.script import YamlScript
+
+SUFFIXES = (".yaml", ".yml")
+
+
+class BadScripts(ValueError):
+    """Files that are no scripts; `problems` are all that was found in them."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+def load(path: Path | str) -> dict[str, YamlScript]:
+    """The scripts of a file, or of a folder and the folders in it, by name.
+
+    A script is named after its file unless it says its name. Raises `BadScripts`, and OSError.
+    """
+    scripts, problems = check(path)
+    if problems:
+        raise BadScripts(problems)
+    return scripts
+
+
+def check(path: Path | str) -> tuple[dict[str, YamlScript], list[Problem]]:
+    """The scripts that are right, and every problem of the others. Raises OSError."""
+    top = Path(path)
+    files = list(script_files(top))
+    problems: list[Problem] = []
+    scripts: dict[str, YamlScript] = {}
+    homes: dict[str, Path] = {}
+    if not files:
+        problems.append(Problem(str(top), 1, f"no scripts here; allowed: {' and '.join(SUFFIXES)}"))
+    for file in files:
+        script, found = read_script(file.read_bytes(), file.stem, str(file))
+        problems += found
+        if script is None:
+            continue
+        if script.name in homes:
+            taken = f"the name {script.name!r} is taken by {homes[script.name]}"
+            problems.append(Problem(str(file), 1, taken))
+        homes[script.name] = file
+        scripts[script.name] = script
+    return scripts, problems
+
+
+def read_script(
+    text: bytes | str, name: str, file: str = "script"
+) -> tuple[YamlScript | None, list[Problem]]:
+    """The script in a text, or None and the problems that were found."""
+    problems = Problems(file)
+    try:
+        document = read(text if isinstance(text, str) else text.decode(), problems)
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        problems.add(line, f"not UTF-8: byte 0x{error.object[error.start]:02x}")
+        return None, problems.found
+    if document is None:
+        return None, problems.found
+    SCRIPT.check(document, problems)
+    if problems.found:
+        return None, problems.found
+    return compiled(document, name, problems), problems.found
+
+
+def script_files(top: Path) -> Iterator[Path]:
+    """The file itself, or the script files of a folder in order of their paths."""
+    if top.is_dir():
+        yield from sorted(file for file in top.rglob("*") if file.suffix in SUFFIXES)
+    else:
+        yield top
+
+
+def stamps(top: Path) -> Mapping[Path, tuple[int, int]]:
+    """What changes when a script does: each file's time of change (ns) and size."""
+    found = {}
+    for file in script_files(top):
+        try:
+            stat = file.stat()
+        except FileNotFoundError:
+            continue  # between being listed and being looked at
+        found[file] = (stat.st_mtime_ns, stat.st_size)
+    return found
