@@ -10,7 +10,7 @@ import click
 T = TypeVar("T")
 
 
-class Usd(click.ParamType):
+class Usd(click.ParamType[Decimal]):
     """A finite, non-negative amount of US dollars, kept as a Decimal."""
 
     name = "usd"
@@ -27,7 +27,7 @@ class Usd(click.ParamType):
         return amount
 
 
-class Count(click.ParamType):
+class Count(click.ParamType[int]):
     """A whole number of 0 or more; `1_000` and `200k` are understood."""
 
     name = "count"
@@ -42,10 +42,10 @@ class Count(click.ParamType):
         return int(text.removesuffix("k")) * factor
 
 
-class Several(click.ParamType, Generic[T]):
+class Several(click.ParamType[tuple[T, ...]], Generic[T]):
     """A comma-separated list of one kind of value, such as `8,20,50`."""
 
-    def __init__(self, each: click.ParamType) -> None:
+    def __init__(self, each: click.ParamType[T]) -> None:
         self.each = each
         self.name = f"{each.name}[,{each.name}...]"
 

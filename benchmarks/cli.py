@@ -12,12 +12,15 @@ from benchmarks.commands.cancel import cancel
 from benchmarks.commands.denied import denied
 from benchmarks.commands.destructive import destructive
 from benchmarks.commands.duplicate import duplicate
+from benchmarks.commands.everything import everything
 from benchmarks.commands.latency import latency
 from benchmarks.commands.listing import listing
 from benchmarks.commands.plan import plan
 from benchmarks.commands.publish import publish
 from benchmarks.commands.recover import recover
+from benchmarks.commands.resume import resume
 from benchmarks.commands.runaway import runaway
+from benchmarks.commands.subagent import subagent_command
 
 INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
 
@@ -48,8 +51,11 @@ for command in (
     duplicate,
     destructive,
     publish,
+    resume,
     cancel,
     latency,
+    subagent_command,
+    everything,
 ):
     cli.add_command(command)
 

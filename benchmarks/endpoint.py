@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from benchmarks.options import Options
 from fakeprovider.server import Server
-from harness.models import ChatModel, Model
+from fakeprovider.tokens import count
+from harness.models import Model, make_model
 
 
 @dataclass
@@ -28,7 +29,8 @@ class Endpoint:
 
     def model(self, script: str) -> Model:
         """A client whose requests are answered by `script`."""
-        return ChatModel(
+        return make_model(
+            self.options.protocol,
             self.url(script),
             self.options.model or script,
             api_key=os.environ.get("LLM_API_KEY"),
@@ -48,5 +50,6 @@ def open_endpoint(options: Options) -> Iterator[Endpoint]:
     if options.base_url:
         yield Endpoint(options.base_url, options)
         return
+    count("")  # the tokenizer loads now, not inside the first row's time
     with Server() as server:
         yield Endpoint(server.base_url, options, server)

@@ -28,8 +28,8 @@ class Options:
     model: str | None
     protocol: str
     stream: bool
-    price_in: Decimal | None
-    price_out: Decimal | None
+    price_in: Decimal
+    price_out: Decimal
     base_tokens: int
     form: Form
     trace: Path | None

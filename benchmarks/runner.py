@@ -103,9 +103,7 @@ async def _leg(
     )
 
 
-def to_row(
-    name: str, state: RunState, workspace: Workspace, wall_ms: float, tool_ms: float
-) -> Row:
+def to_row(name: str, state: RunState, workspace: Workspace, wall_ms: float, tool_ms: float) -> Row:
     """The row of a run that has ended or is interrupted."""
     provider_ms = sum(turn.ms for turn in state.turns)
     return Row(

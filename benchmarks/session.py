@@ -39,20 +39,14 @@ def conditions(options: Options, scenario: Scenario) -> Iterator[Conditions]:
         if options.trace is not None:
             trace = stack.enter_context(_open_trace(options))
         yield Conditions(
-            endpoint, price(options), trace, padding(scenario.system, options.base_tokens)
+            endpoint,
+            Price(options.price_in, options.price_out),
+            trace,
+            padding(scenario.system, options.base_tokens),
         )
 
 
-def price(options: Options) -> Price | None:
-    """The price asked for; None if either half is unknown, which no budget accepts."""
-    if options.price_in is None or options.price_out is None:
-        return None
-    return Price(options.price_in, options.price_out)
-
-
-def run_rows(
-    scenario: Scenario, policies: Iterable[Policy], options: Options
-) -> list[Row]:
+def run_rows(scenario: Scenario, policies: Iterable[Policy], options: Options) -> list[Row]:
     """One row per policy, with progress on a terminal."""
     rows = []
     with conditions(options, scenario) as shared, _progress(options) as progress:
@@ -67,11 +61,11 @@ def run_rows(
     return rows
 
 
-def finish(
+def report_of(
     scenario: str, rows: list[Row], options: Options, notes: Iterable[str] = ()
-) -> None:
-    """Print the report of our own harness, then fail if a gate is crossed."""
-    report = Report(
+) -> Report:
+    """The report of our own harness on one scenario; `notes` are sentences for a person."""
+    return Report(
         scenario=scenario,
         harness=OURS,
         rows=rows,
@@ -79,17 +73,30 @@ def finish(
         price_in=options.price_in,
         price_out=options.price_out,
     )
+
+
+def show(report: Report, options: Options) -> None:
+    """Print the report, then fail if a gate is crossed."""
     render(report, options.form)
-    crossed = [*_over_cost(report, options), *_over_turns(report, options)]
+    judge([report], options)
+
+
+def judge(reports: Iterable[Report], options: Options) -> None:
+    """Raises `GateFailed` naming every row that crosses a gate."""
+    crossed = [
+        f"{report.scenario}, {said}"
+        for report in reports
+        for said in (*_over_cost(report, options), *_over_turns(report, options))
+    ]
     if crossed:
         raise GateFailed("; ".join(crossed))
 
 
 def bench(
     scenario: Scenario, policies: Iterable[Policy], options: Options, notes: Iterable[str] = ()
-) -> None:
-    """Run, print, judge: all that a simple scenario's command does."""
-    finish(scenario.name, run_rows(scenario, policies, options), options, notes)
+) -> Report:
+    """Run every policy: all that a simple scenario's report needs."""
+    return report_of(scenario.name, run_rows(scenario, policies, options), options, notes)
 
 
 def _over_cost(report: Report, options: Options) -> Iterator[str]:
@@ -98,7 +105,7 @@ def _over_cost(report: Report, options: Options) -> Iterator[str]:
         return
     for row in report.rows:
         if row.cost_usd is None:
-            yield f"{row.policy}: its cost is unknown, so it is not known to stay under {usd(limit)}"
+            yield f"{row.policy}: cost unknown, so not known to stay under {usd(limit)}"
         elif row.cost_usd > limit:
             yield f"{row.policy}: cost {usd(row.cost_usd)}, over {usd(limit)}"
 

@@ -12,8 +12,8 @@ def sparkline(values: Sequence[int], width: int = 24) -> str:
     if not values:
         return ""
     picked = _sample(values, width)
-    top = max(max(picked), 1)
-    return "".join(BLOCKS[min(value * len(BLOCKS) // (top + 1), len(BLOCKS) - 1)] for value in picked)
+    scale = len(BLOCKS) / (max(*picked, 0) + 1)
+    return "".join(BLOCKS[int(value * scale)] for value in picked)
 
 
 def _sample(values: Sequence[int], width: int) -> Sequence[int]:

@@ -34,6 +34,21 @@ HEADERS = (
     "status",
     "stop",
 )
+CSV_HEADERS = (
+    "scenario",
+    "harness",
+    "policy",
+    "turns",
+    "tool_runs",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+    "overshoot",
+    "last_prompt",
+    "status",
+    "stop",
+    "answer",
+)
 NUMERIC = frozenset(HEADERS[1:9])
 FOR_WIDE = frozenset({"status", "tools"})  # left out on a narrow terminal: stop implies status
 WIDE = 110  # columns
@@ -62,10 +77,7 @@ def to_csv(report: Report) -> str:
     """A header line and a line per policy, plain numbers."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["scenario", "harness", "policy", "turns", "tool_runs", "input_tokens", "output_tokens"]
-        + ["cost_usd", "overshoot", "last_prompt", "status", "stop", "answer"]
-    )
+    writer.writerow(CSV_HEADERS)
     for row in report.rows:
         writer.writerow(_csv_cells(report, row))
     return out.getvalue()

@@ -28,12 +28,18 @@ async def ask(leg: Leg) -> Stop | None:
         reply = await _reply(leg)
     except ModelCancelled as cancelled:
         _unmark(leg, cancelled.partial, cancelled.attempts, "cancelled")
-        return None  # the gate sees the signal
+        return _cancelled(leg)
     except ModelError as error:
         _unmark(leg, error.partial, error.attempts, str(error))
         return _failure(error)
     accept(leg, reply, (leg.clock.monotonic() - began) * 1000)
     return _unusable(leg, reply)
+
+
+def _cancelled(leg: Leg) -> Stop:
+    """The stop of a request that was ended by the run's signal, or by one that the client has."""
+    reason = leg.cancel.reason or "the model client was cancelled"
+    return Stop(StopKind.CANCELLED, evidence={"reason": reason})
 
 
 def mark(leg: Leg) -> None:

@@ -12,6 +12,7 @@ from scenarios.recover import RECOVER
 from scenarios.runaway import RUNAWAY
 from scenarios.scenario import Scenario
 from scenarios.slow import SLOW
+from scenarios.subagent import SUBAGENT
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
@@ -25,6 +26,7 @@ SCENARIOS: dict[str, Scenario] = {
         SLOW,
         LONG,
         PUBLISH,
+        SUBAGENT,
     )
 }
 

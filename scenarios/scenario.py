@@ -10,8 +10,7 @@ from scenarios.tools import file_tools
 from scenarios.workspace import FILES, Workspace
 
 SYSTEM = (
-    "You answer questions about the files in one directory. "
-    "Use the tools; do not guess file names."
+    "You answer questions about the files in one directory. Use the tools; do not guess file names."
 )
 TASK = "Which file mentions a timeout?"
 

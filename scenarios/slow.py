@@ -1,4 +1,4 @@
-"""A tool that takes three seconds: what a cancellation reaches, and what a person sees meanwhile."""
+"""A tool that takes three seconds: what a cancellation reaches, what a person sees meanwhile."""
 
 from scenarios.scenario import Scenario
 

@@ -50,9 +50,7 @@ def read_file(workspace: Workspace) -> Tool:
         if place is None:
             raise PermanentToolError(f"permission denied: {path}")
         if not place.is_file():
-            raise ToolError(
-                f"no such file: {path}. Call list_files to see what exists."
-            )
+            raise ToolError(f"no such file: {path}. Call list_files to see what exists.")
         workspace.record("read", path)
         return place.read_text(encoding="utf-8")
 
@@ -85,7 +83,5 @@ def scan_archive(workspace: Workspace, sleep: Sleep = asyncio.sleep) -> Tool:
         workspace.record("scanned", "archive")
         return f"Scanned {SCAN_FILES} files: 1 error, in errors.log."
 
-    description = (
-        "Scan every file in the archive for errors. This takes a few seconds to finish."
-    )
+    description = "Scan every file in the archive for errors. This takes a few seconds to finish."
     return Tool("scan_archive", description, NO_PARAMETERS, run, read_only=True)

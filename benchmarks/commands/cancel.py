@@ -10,15 +10,16 @@ import click
 import msgspec
 
 from benchmarks.options import Options, run_options
-from benchmarks.report import Row
+from benchmarks.report import Report, Row
 from benchmarks.runner import Conditions, to_row
-from benchmarks.session import conditions, finish
+from benchmarks.session import conditions, report_of, show
 from harness import Cancel, MaxTurns, RunState, arun
 from harness.models import CancelSignal, Message, Model, ModelReply, ToolSpec
 from harness.trace import Event, ToolEnd, ToolProgress
 from scenarios import find
 
 CAP = MaxTurns(20)
+AT = 1.2  # seconds
 REASON = "user pressed Stop"
 
 
@@ -26,7 +27,7 @@ REASON = "user pressed Stop"
 @click.option(
     "--at",
     type=click.FloatRange(min=0),
-    default=1.2,
+    default=AT,
     show_default=True,
     help="Seconds after the start of the run at which Stop is pressed.",
 )
@@ -39,13 +40,18 @@ def cancel(at: float, options: Options) -> None:
     cancelled      one signal reaches the tool: the run ends at once, resumably
     request only   the signal reaches the model client but not the tool, which runs to its end
     """
+    show(report(options, at), options)
+
+
+def report(options: Options, at: float = AT) -> Report:
+    """The rows of this scenario."""
     with conditions(options, find("slow")) as shared:
         rows = [
             _row("uncancelled", shared, None, reaches_tool=True),
             _row("cancelled", shared, at, reaches_tool=True),
             _row("request only", shared, at, reaches_tool=False),
         ]
-    finish("cancel", rows, options, [_labels(rows)])
+    return report_of("cancel", rows, options, [_labels(rows)])
 
 
 def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool) -> Row:
@@ -58,8 +64,8 @@ def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool)
         async def drive() -> None:
             asked = shared.endpoint.model(scenario.script)
             model = asked if reaches_tool else RequestOnly(asked, signal)
-            press = asyncio.get_running_loop()
-            timer = None if at is None else press.call_later(at, signal.set, REASON)
+            loop = asyncio.get_running_loop()
+            timer = None if at is None else loop.call_later(at, signal.set, REASON)
             await arun(
                 state,
                 model=model,

@@ -7,7 +7,8 @@ import click
 from benchmarks.amounts import COUNT
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy
-from benchmarks.session import bench
+from benchmarks.report import Report
+from benchmarks.session import bench, show
 from harness import MaxTurns, Settings
 from scenarios import find
 
@@ -23,7 +24,12 @@ def denied(cap: int, options: Options) -> None:
     The first row treats a permanent error like any other; then the model is told that a retry is
     pointless (this script does not listen); then a permanent error ends the run.
     """
-    bench(find("denied"), policies(cap), options)
+    show(report(options, cap), options)
+
+
+def report(options: Options, cap: int = CAP) -> Report:
+    """The rows of this scenario."""
+    return bench(find("denied"), policies(cap), options)
 
 
 def policies(cap: int) -> list[Policy]:

@@ -7,7 +7,8 @@ import click
 from benchmarks.decisions import approve_all, reject_with_nothing, reject_with_reason
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy
-from benchmarks.session import bench
+from benchmarks.report import Report
+from benchmarks.session import bench, show
 from harness import MaxTurns
 from scenarios import find
 
@@ -21,8 +22,13 @@ LIE = (
 @click.command()
 @run_options
 def destructive(options: Options) -> None:
-    """A deletion that the task never mentioned: stopped, approved, rejected, rejected in silence."""
-    bench(find("destructive"), policies(), options, [LIE])
+    """A deletion that the task never mentioned: stopped, approved, rejected, silently rejected."""
+    show(report(options), options)
+
+
+def report(options: Options) -> Report:
+    """The rows of this scenario."""
+    return bench(find("destructive"), policies(), options, [LIE])
 
 
 def policies() -> list[Policy]:

@@ -7,8 +7,8 @@ import click
 from benchmarks.decisions import approve_all
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy
-from benchmarks.report import Row
-from benchmarks.session import finish, run_rows
+from benchmarks.report import Report, Row
+from benchmarks.session import report_of, run_rows, show
 from benchmarks.tables import usd
 from harness import MaxTurns, Settings
 from scenarios import find
@@ -25,8 +25,13 @@ def duplicate(options: Options) -> None:
     The last two rows delete a file twice, both times approved: a cache that does not know what a
     write is drops the second deletion; one for reads only runs both.
     """
+    show(report(options), options)
+
+
+def report(options: Options) -> Report:
+    """The rows of this scenario."""
     rows = run_rows(find("duplicate"), policies(), options)
-    finish("duplicate", rows, options, [extra(rows), CACHE_NOTE])
+    return report_of("duplicate", rows, options, [extra(rows), CACHE_NOTE])
 
 
 def policies() -> list[Policy]:

@@ -10,13 +10,14 @@ import msgspec
 from benchmarks.amounts import COUNTS
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy
-from benchmarks.report import Row
+from benchmarks.report import Report, Row
 from benchmarks.runner import Conditions, run_policy
-from benchmarks.session import conditions, finish
+from benchmarks.session import conditions, report_of, show
 from harness import MaxTurns
 from harness.trace import Event
 from scenarios import find
 
+LATENCY = (0, 100, 500, 2000)
 NOTE = (
     "silence: the longest time in which a person sees nothing, with the trace's events shown "
     "as they happen, and without (only the answer at the end)."
@@ -27,7 +28,7 @@ NOTE = (
 @click.option(
     "--latency",
     type=COUNTS,
-    default="0,100,500,2000",
+    default=",".join(map(str, LATENCY)),
     show_default=True,
     help="Milliseconds that the provider waits before each reply, one row each.",
 )
@@ -36,17 +37,20 @@ def latency(latency: tuple[int, ...], options: Options) -> None:
     """Three turns against a slow provider: N times its latency, and the harness's own share."""
     if options.base_url:
         raise click.UsageError("bench latency sets the provider's pace, so it needs its own one")
+    show(report(options, latency), options)
+
+
+def report(options: Options, latency: tuple[int, ...] = LATENCY) -> Report:
+    """One row per latency, in milliseconds."""
     scenario = find("plan")
     with conditions(options, scenario) as shared:
         rows = [_row(milliseconds, shared) for milliseconds in latency]
-    finish("latency", rows, options, [NOTE])
+    return report_of("latency", rows, options, [NOTE])
 
 
 def _row(milliseconds: int, shared: Conditions) -> Row:
     silence = Silence(shared)
-    policy = Policy(
-        f"{milliseconds} ms", MaxTurns(20), script=f"plan;latency={milliseconds}"
-    )
+    policy = Policy(f"{milliseconds} ms", MaxTurns(20), script=f"plan;latency={milliseconds}")
     watched = Conditions(shared.endpoint, shared.price, silence, shared.padding)
     row = run_policy(find("plan"), policy, watched)
     longest = silence.longest()

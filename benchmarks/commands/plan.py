@@ -7,7 +7,8 @@ import click
 from benchmarks.amounts import COUNTS
 from benchmarks.options import Options, run_options
 from benchmarks.policies import caps
-from benchmarks.session import bench
+from benchmarks.report import Report
+from benchmarks.session import bench, show
 from scenarios import find
 
 
@@ -21,4 +22,9 @@ def plan(cap: tuple[int, ...], options: Options) -> None:
     bench plan            three turns under a cap of 20
     bench plan --cap 2,3  where a cap cuts it, and where it just fits
     """
-    bench(find("plan"), caps(cap), options)
+    show(report(options, cap), options)
+
+
+def report(options: Options, cap: tuple[int, ...] = (20,)) -> Report:
+    """One row per cap."""
+    return bench(find("plan"), caps(cap), options)

@@ -7,7 +7,8 @@ import click
 from benchmarks.decisions import ApproveOnce, approve_all
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy
-from benchmarks.session import bench
+from benchmarks.report import Report
+from benchmarks.session import bench, show
 from harness import MaxTurns
 from scenarios import find
 
@@ -18,7 +19,12 @@ CAP = MaxTurns(20)
 @run_options
 def publish(options: Options) -> None:
     """A public effect asked for twice: each approval is for one call, not for the next one."""
-    bench(find("publish"), policies(), options)
+    show(report(options), options)
+
+
+def report(options: Options) -> Report:
+    """The rows of this scenario."""
+    return bench(find("publish"), policies(), options)
 
 
 def policies() -> list[Policy]:

@@ -6,7 +6,8 @@ import click
 
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy
-from benchmarks.session import bench
+from benchmarks.report import Report
+from benchmarks.session import bench, show
 from harness import MaxTurns, Settings
 from scenarios import find
 
@@ -23,7 +24,12 @@ def recover(options: Options) -> None:
     opaque       the model reads that something failed, not what
     instructive  the model reads the tool's own words, which say what to do
     """
-    bench(find("recover"), policies(), options)
+    show(report(options), options)
+
+
+def report(options: Options) -> Report:
+    """The rows of this scenario."""
+    return bench(find("recover"), policies(), options)
 
 
 def policies() -> list[Policy]:

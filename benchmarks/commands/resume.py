@@ -14,14 +14,15 @@ import msgspec
 from benchmarks.amounts import COUNT
 from benchmarks.endpoint import open_endpoint
 from benchmarks.options import Options, run_options
-from benchmarks.report import Row
+from benchmarks.report import Report, Row
 from benchmarks.restart import Spec, store_path
 from benchmarks.runner import to_row
-from benchmarks.session import finish
+from benchmarks.session import report_of, show
 from harness import Store
 from scenarios import Workspace, find
 
 RUN_ID = "resume"
+KILL_AFTER = 2  # turns
 SECONDS = 60
 
 
@@ -29,15 +30,18 @@ SECONDS = 60
 @click.option(
     "--kill-after",
     type=COUNT,
-    default=2,
+    default=KILL_AFTER,
     show_default=True,
     help="Turns after which the first process gets SIGKILL.",
 )
 @run_options
 def resume(kill_after: int, options: Options) -> None:
     """A process killed with SIGKILL after turn 2; another process resumes the run from disk."""
-    if options.price_in is None or options.price_out is None:
-        raise click.UsageError("bench resume needs --price-in and --price-out")
+    show(report(options, kill_after), options)
+
+
+def report(options: Options, kill_after: int = KILL_AFTER) -> Report:
+    """The run as it was at the kill, and as another process left it."""
     with open_endpoint(options) as endpoint, tempfile.TemporaryDirectory() as root:
         spec = Spec(
             scenario="plan",
@@ -54,7 +58,7 @@ def resume(kill_after: int, options: Options) -> None:
         resumed = _leg("resumed", msgspec.structs.replace(spec, kill_after=None))
         ran = [f"{kind}:{target}" for kind, target in Workspace(Path(root) / "workspace").effects()]
     note = f"tool runs across both processes: {', '.join(ran)}."
-    finish("resume", [killed, resumed], options, [note])
+    return report_of("resume", [killed, resumed], options, [note])
 
 
 def _leg(name: str, spec: Spec) -> Row:

@@ -9,7 +9,9 @@ import click
 from benchmarks.amounts import COUNT, COUNTS, USDS
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy, budgets, caps, prompt_only, token_limits
-from benchmarks.session import bench
+from benchmarks.report import Report
+from benchmarks.session import bench, show
+from harness import MaxTurns
 from scenarios import find
 
 ASKED_IN_PROMPT = 20
@@ -56,11 +58,17 @@ def runaway(
     if not cap and not budget and not max_tokens:
         raise click.UsageError(NO_LIMIT)
     policies = _asked(cap or (), budget or (), max_tokens or ())
+    show(report(options, policies, prompt_cap), options)
+
+
+def report(options: Options, policies: list[Policy], prompt_cap: int = ASKED_IN_PROMPT) -> Report:
+    """One row per policy; a single turn cap is shown beside what it might be weighed against."""
     notes = []
-    if cap and len(policies) == 1:
-        policies += _weighed(cap[0], prompt_cap)
-        notes.append(PROMPT_NOTE.format(asked=prompt_cap, cap=cap[0]))
-    bench(find("runaway"), policies, options, notes)
+    stop = policies[0].stop
+    if len(policies) == 1 and isinstance(stop, MaxTurns) and stop.limit is not None:
+        policies = [*policies, *_weighed(stop.limit, prompt_cap)]
+        notes.append(PROMPT_NOTE.format(asked=prompt_cap, cap=stop.limit))
+    return bench(find("runaway"), policies, options, notes)
 
 
 def _asked(

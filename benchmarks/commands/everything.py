@@ -1,0 +1,59 @@
+"""`bench all`: every scenario under its own policies, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import click
+import msgspec
+
+from benchmarks.commands import (
+    cancel,
+    denied,
+    destructive,
+    duplicate,
+    latency,
+    plan,
+    publish,
+    recover,
+    resume,
+    runaway,
+    subagent,
+)
+from benchmarks.options import Options, run_options
+from benchmarks.policies import caps
+from benchmarks.report import Report
+from benchmarks.session import judge
+from benchmarks.tables import render
+
+CAPS = (8, 20, 50, 100)
+
+
+@click.command("all")
+@run_options
+def everything(options: Options) -> None:
+    """Every scenario under the policies that matter for it; JSON is a list of reports."""
+    reports = []
+    for make in _makers(options):
+        report = make(options)
+        reports.append(report)
+        if options.form != "json":
+            render(report, options.form)
+    if options.form == "json":
+        click.echo(msgspec.json.encode([report.to_data() for report in reports]))
+    judge(reports, options)
+
+
+def _makers(options: Options) -> Iterator[Callable[[Options], Report]]:
+    yield plan.report
+    yield lambda chosen: runaway.report(chosen, caps(CAPS))
+    yield recover.report
+    yield denied.report
+    yield duplicate.report
+    yield destructive.report
+    yield publish.report
+    yield subagent.report
+    yield resume.report
+    yield cancel.report
+    if not options.base_url:  # it sets the provider's pace
+        yield latency.report

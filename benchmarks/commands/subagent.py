@@ -1,0 +1,79 @@
+"""`bench subagent`: the same question in one transcript, and left to a sub-agent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+import msgspec
+
+from benchmarks.options import Options, run_options
+from benchmarks.policies import Policy
+from benchmarks.report import Report, Row
+from benchmarks.runner import Conditions, run_policy
+from benchmarks.session import conditions, report_of, show
+from harness import MaxCost, MaxTurns, Tool, ToolContext, subagent
+from scenarios import Scenario, Workspace, file_tools, find
+from scenarios.scenario import SYSTEM
+
+CAP = MaxTurns(20)
+CHILD_STOP = MaxTurns(6) | MaxCost("0.05")
+NOTE = (
+    "a sub-agent's tokens and cost are in its parent's totals; prompts are the parent's own. "
+    "Its limit is a result in words, not a stop of the parent."
+)
+
+
+@click.command(name="subagent")
+@run_options
+def subagent_command(options: Options) -> None:
+    """A question answered in one transcript, by a sub-agent, and by one that runs away."""
+    show(report(options), options)
+
+
+def report(options: Options) -> Report:
+    """The rows of this scenario."""
+    with conditions(options, find("plan")) as shared:
+        rows = [
+            run_policy(find("plan"), Policy("one transcript", CAP), shared),
+            _row("sub-agent", "plan", shared),
+            _row("sub-agent runs away", "runaway", shared),
+        ]
+    return report_of("subagent", rows, options, [NOTE])
+
+
+def _row(name: str, child_script: str, shared: Conditions) -> Row:
+    row = run_policy(_scenario(child_script, shared), Policy(name, CAP), shared)
+    own = sum(row.prompt_tokens)
+    extra = {"parent's input": own, "child's input": row.input_tokens - own}
+    return msgspec.structs.replace(row, extra=extra)
+
+
+def _scenario(child_script: str, shared: Conditions) -> Scenario:
+    def tools(workspace: Workspace) -> list[Tool]:
+        return [research(child_script, shared, workspace)]
+
+    return replace(find("subagent"), tools=tools)
+
+
+def research(child_script: str, shared: Conditions, workspace: Workspace) -> Tool:
+    """research(question): a read-only sub-agent with six turns and $0.05 of its own."""
+    model = shared.endpoint.model(child_script)
+    reading = [tool for tool in file_tools(workspace) if tool.read_only]
+    agent = subagent(
+        "research",
+        "Answer a question about the files. Returns the answer only.",
+        model=model,
+        tools=reading,
+        stop=CHILD_STOP,
+        system=SYSTEM,
+        price=shared.price,
+    )
+
+    async def ask(question: str, ctx: ToolContext) -> object:
+        try:
+            return await agent.fn(question=question, ctx=ctx)
+        finally:
+            await model.aclose()
+
+    return replace(agent, fn=ask)
