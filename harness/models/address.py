@@ -33,4 +33,5 @@ def endpoint(base_url: str | None, path: str) -> httpx.URL:
 
 def api_key(given: str | None, *names: str) -> str | None:
     """The key: as given, else the first of `LLM_API_KEY` and `names` that the environment has."""
-    return given or next((v for n in ("LLM_API_KEY", *names) if (v := os.environ.get(n))), None)
+    found = given or next((v for n in ("LLM_API_KEY", *names) if (v := os.environ.get(n))), "")
+    return found.strip() or None  # keys read from files end in a newline, which no header may hold

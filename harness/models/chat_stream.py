@@ -88,6 +88,7 @@ class ChatAssembler:
         self._choices: dict[int, _ChoiceState] = {}
         self._counts = Counts()
         self._model: str | None = None
+        self._begun = False
         self.ended = False
 
     @property
@@ -107,7 +108,8 @@ class ChatAssembler:
         """Take one chunk, or one whole completion."""
         chunk = _CHUNK.decode(data)
         if chunk.error:
-            raise stream_error(chunk.error, self.partial())
+            raise stream_error(chunk.error, self.partial() if self._begun else None)
+        self._begun = True
         self._model = chunk.model or self._model
         self._note(chunk.usage)
         for choice in chunk.choices or ():
@@ -169,7 +171,7 @@ class ChatAssembler:
 
     def _with_usage(self, reply: ModelReply) -> ModelReply:
         prompt = self._counts.get("prompt_tokens")
-        if prompt is None:
+        if not prompt:  # a prompt of 0 tokens is a service that does not count
             return reply
         completion, guessed = self._completion(prompt, reply)
         usage, notes = inclusive(

@@ -75,8 +75,11 @@ def status_error(status: int, headers: Mapping[str, str], body: bytes) -> ModelE
     return error
 
 
-def stream_error(payload: Any, partial: ModelReply) -> ModelError:
-    """The error that a service reports inside a reply whose HTTP status was already 200."""
+def stream_error(payload: Any, partial: ModelReply | None) -> ModelError:
+    """The error that a service reports inside an answer whose HTTP status was already 200.
+
+    `partial` is None where the error came in place of a reply, as it would with an error status.
+    """
     text, code = _unfold(payload)
     status = next((s for t in _words(payload) if (s := _STATUS_OF_TYPE.get(t))), None)
     if status is None and isinstance(payload, dict) and isinstance(payload.get("code"), int):

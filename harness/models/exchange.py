@@ -129,7 +129,7 @@ class Exchange:
         try:
             if response.status_code != 200:
                 raise await self._refusal(response)
-            if response.headers.get("content-type", "").startswith("text/event-stream"):
+            if self._is_stream(response):
                 return await self._read_events(response)
             return self._decode(await response.aread())
         finally:
@@ -143,6 +143,10 @@ class Exchange:
             if len(body) > _ERROR_BYTES:
                 break
         return status_error(response.status_code, response.headers, body)
+
+    def _is_stream(self, response: httpx.Response) -> bool:
+        kind = response.headers.get("content-type", "").lower()
+        return kind.startswith("text/event-stream") or (self._stream and not kind)
 
     def _decode(self, body: bytes) -> ModelReply:
         try:

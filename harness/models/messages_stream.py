@@ -97,7 +97,7 @@ class MessagesAssembler:
         parsed = _EVENT.decode(event.data)
         kind = parsed.type or event.event
         if kind == "error" or parsed.error:
-            raise stream_error(parsed.error, self.partial())
+            raise stream_error(parsed.error, self.partial() if self._started else None)
         if kind == "message_start":
             self._start(parsed.message or _Message())
         elif kind in ("content_block_start", "content_block_delta", "message_delta"):
@@ -109,7 +109,7 @@ class MessagesAssembler:
         """Take one whole message."""
         message = _WHOLE.decode(data)
         if message.error:
-            raise stream_error(message.error, self.partial())
+            raise stream_error(message.error, None)
         if message.content is None:
             raise Unreadable("a message without content")
         self._start(message)
@@ -184,10 +184,11 @@ class MessagesAssembler:
     def _with_usage(self, reply: ModelReply) -> ModelReply:
         """Input beside cache reads and writes becomes a prompt that includes them."""
         fresh, output, read, written = (self._counts.get(key) for key in _FIELDS)
-        if fresh is None or output is None:
+        prompt = (fresh or 0) + (read or 0) + (written or 0)
+        if not prompt or output is None:  # a prompt of 0 tokens is a service that does not count
             return reply
         usage, notes = inclusive(
-            fresh + (read or 0) + (written or 0),
+            prompt,
             output,
             cached=read or 0,
             written=written or 0,

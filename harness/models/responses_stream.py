@@ -69,6 +69,7 @@ class ResponsesAssembler:
         self._counts = Counts()
         self._model: str | None = None
         self._reason: str | None = None
+        self._begun = False
         self.ended = False
 
     @property
@@ -83,7 +84,8 @@ class ResponsesAssembler:
         parsed = _EVENT.decode(event.data)
         kind = parsed.type or event.event
         if kind == "error" or (parsed.error and parsed.response is None):
-            raise stream_error(_flat(parsed), self.partial())
+            raise stream_error(_flat(parsed), self.partial() if self._begun else None)
+        self._begun = True
         if kind in _LAST:
             self._finish(parsed.response or _Response())
         elif kind == "response.output_item.added":
@@ -118,7 +120,8 @@ class ResponsesAssembler:
         if response.output:
             self._items = {i: Item(item) for i, item in enumerate(response.output)}
         if response.error or response.status in ("failed", "cancelled"):
-            raise stream_error(response.error or {"message": f"{response.status}"}, self.partial())
+            error = response.error or {"message": response.status}
+            raise stream_error(error, self.partial() if self._begun else None)
         if response.status in ("in_progress", "queued"):
             raise Unreadable(f"a response that is still {response.status}")
         self._reason = _reason(response)
@@ -176,7 +179,7 @@ class ResponsesAssembler:
 
     def _with_usage(self, reply: ModelReply) -> ModelReply:
         prompt, completion = self._counts.get("input_tokens"), self._counts.get("output_tokens")
-        if prompt is None or completion is None:
+        if not prompt or completion is None:  # a prompt of 0 is a service that does not count
             return reply
         usage, notes = inclusive(
             prompt,

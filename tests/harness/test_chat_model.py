@@ -44,6 +44,7 @@ def test_a_server_that_answers_whole_when_asked_to_stream_is_understood_and_the_
     assert wire.reply(wire.json(wire.whole({"content": "x"})), stream=True).text == "x"
     stream = [wire.D({"content": "y"}), wire.F("stop"), wire.DONE]
     assert wire.reply(stream, stream=False).text == "y"
+    assert wire.reply(wire.Answer(stream, content_type=""), stream=True).text == "y"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_the_key_is_sent_as_bearer_and_only_if_there_is_one(
     monkeypatch.delenv("LLM_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert "authorization" not in wire.request(USER).headers
-    headers = wire.request(USER, api_key="k1", headers={"x-run": "7"}).headers
+    headers = wire.request(USER, api_key="k1\n", headers={"x-run": "7"}).headers
     assert (headers["authorization"], headers["x-run"]) == ("Bearer k1", "7")
     monkeypatch.setenv("OPENAI_API_KEY", "k2")
     assert wire.request(USER).headers["authorization"] == "Bearer k2"

@@ -36,7 +36,15 @@ def test_a06_a_missing_completion_count_follows_from_the_total(wire: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    "usage", [None, {}, {"prompt_tokens": None}, "none", {"prompt_tokens": "x"}]
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": None},
+        "none",
+        {"prompt_tokens": "x"},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+    ],
 )
 def test_a06c_no_usage_is_none_and_never_zero(wire: Any, usage: Any) -> None:
     reply = wire.reply([wire.D({"content": "Hi"}), wire.F("stop"), wire.U(usage), wire.DONE])
@@ -247,6 +255,7 @@ def test_a14_an_overload_inside_the_stream_is_like_529(wire: Any) -> None:
     payload = {"error": {"type": "overloaded_error", "message": "Overloaded"}}
     error = wire.error([wire.data(payload)])
     assert (error.status, error.retryable) == (529, True)
+    assert error.partial is None  # an error in place of a reply is not charged
 
 
 def test_a14f_a_refused_stream_is_read_as_http(wire: Any) -> None:
