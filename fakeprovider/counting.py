@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from fakeprovider.conversation import Call, Message, Offered
 from fakeprovider.tokens import count
@@ -26,24 +26,20 @@ to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Compact JSON as the rule has it."""
 
 
-class Count(NamedTuple):
-    """Tokens of one message: followed by another, and as the last."""
-
-    inner: int
-    last: int
-
-
 @cache
 def opening() -> int:
     """Tokens before the first message's first key."""
     return count('[{"')
 
 
-def message_count(message: Message) -> Count:
-    """Both counts of one message, images included."""
-    segment = to_json(canonical(message))[2:]
-    images = message.images * IMAGE_TOKENS
-    return Count(count(segment + ',{"') + images, count(segment + "]") + images)
+def inner_count(message: Message) -> int:
+    """Tokens of a message that another follows, images included."""
+    return count(to_json(canonical(message))[2:] + ',{"') + message.images * IMAGE_TOKENS
+
+
+def last_count(message: Message) -> int:
+    """Tokens of a message that none follows, images included."""
+    return count(to_json(canonical(message))[2:] + "]") + message.images * IMAGE_TOKENS
 
 
 def tools_count(tools: Sequence[Offered]) -> int:

@@ -8,13 +8,13 @@ worked out in `finish`.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from sys import getsizeof
 from typing import NamedTuple
 
 from fakeprovider.conversation import Message, Violation
-from fakeprovider.counting import Count, message_count, opening
+from fakeprovider.counting import inner_count, last_count, opening
 
 _OWN_ID = re.compile(r"fake(0|[1-9]\d{0,8})(?:p[1-9]\d*)?")
 
@@ -22,25 +22,34 @@ _OWN_ID = re.compile(r"fake(0|[1-9]\d{0,8})(?:p[1-9]\d*)?")
 class Entry(NamedTuple):
     """A message that needs no more work: counted, and with what is wrong with it by itself.
 
-    `flaws` are pairs of a rule of the strict table and a sentence. A tool result whose call has
-    not been looked up yet has no counts. What `joins` is part of the assistant turn before it, if
-    it follows one directly: output items of one response.
+    `tokens` is right if another message follows. `flaws` are pairs of a rule of the strict table
+    and a sentence. A tool result whose call has not been looked up yet has not been counted. What
+    `joins` is part of the assistant turn before it, if it follows one directly: output items of
+    one response.
     """
 
     message: Message
-    counts: Count | None
+    tokens: int | None
     flaws: tuple[tuple[str, str], ...] = ()
     joins: bool = False
+    size: int = 0
 
-    @property
-    def size(self) -> int:
-        """Bytes of memory, strings included."""
-        message = self.message
-        texts = [message.text, message.call_id, message.tool]
-        for call in message.calls:
-            texts += (call.id, call.name, call.arguments)
-        held = 400 + 120 * len(message.calls) + 200 * len(self.flaws)
-        return held + sum(map(sys.getsizeof, texts))
+    def counted(self, tool: str = "") -> Entry:
+        """This entry with its tokens and its size in bytes of memory; `tool` names a result's."""
+        message = replace(self.message, tool=tool) if tool else self.message
+        return self._replace(
+            message=message,
+            tokens=inner_count(message),
+            size=_size(message) + 200 * len(self.flaws),
+        )
+
+
+def _size(message: Message) -> int:
+    """Bytes of memory, strings included."""
+    texts = [message.text, message.call_id, message.tool]
+    for call in message.calls:
+        texts += (call.id, call.name, call.arguments)
+    return 400 + 120 * len(message.calls) + sum(map(getsizeof, texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +89,14 @@ class State:
 
 
 class Folding:
-    """One step of the fold: a state, some more wire messages, the state after them."""
+    """One step of the fold: a state, one or more wire messages, the state after them."""
 
     def __init__(self, state: State) -> None:
         self.names = dict(state.names)
         self._messages = list(state.messages)
         self._wire = state.wire
         self._tokens = state.tokens
-        self._end = state.end
+        self._last = 0
         self._turns = state.turns
         self._own = state.own
         self._called = dict(state.called)
@@ -105,11 +114,12 @@ class Folding:
 
     def done(self) -> State:
         """The state after everything that was added."""
+        messages = tuple(self._messages)
         return State(
-            messages=tuple(self._messages),
+            messages=messages,
             wire=self._wire,
             tokens=self._tokens,
-            end=self._end,
+            end=last_count(messages[-1]) - self._last if messages else 0,
             turns=self._turns,
             own=self._own,
             names=self.names,
@@ -129,7 +139,7 @@ class Folding:
         if entry.joins and self._messages and self._messages[-1].role == "assistant":
             self._join(message)
             return
-        self._append(message, entry.counts or message_count(message))
+        self._append(message, inner_count(message) if entry.tokens is None else entry.tokens)
         if message.role == "tool":
             self._take_result(message)
             return
@@ -137,21 +147,21 @@ class Folding:
         if message.role == "assistant":
             self._take_turn(message)
 
-    def _append(self, message: Message, counted: Count) -> None:
+    def _append(self, message: Message, tokens: int) -> None:
         self._messages.append(message)
-        self._tokens += counted.inner
-        self._end = counted.last - counted.inner
+        self._tokens += tokens
+        self._last = tokens
 
     def _join(self, message: Message) -> None:
         """Make one message of the last and this one, which is more of the same turn."""
         if not message.text and not message.calls:
             return
         before = self._messages.pop()
-        self._tokens -= message_count(before).inner
+        self._tokens -= inner_count(before)
         joined = replace(
             before, text=before.text + message.text, calls=before.calls + message.calls
         )
-        self._append(joined, message_count(joined))
+        self._append(joined, inner_count(joined))
         self._take_calls(message)
 
     def _take_result(self, message: Message) -> None:

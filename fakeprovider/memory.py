@@ -6,14 +6,13 @@ Forgetting any of it costs time and changes no byte of any reply.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from sys import getsizeof
 from typing import TypeAlias
 
 from fakeprovider.bounded import Bounded
 from fakeprovider.conversation import Offered
-from fakeprovider.counting import message_count
 from fakeprovider.fold import Entry
+from fakeprovider.known import Known
 from fakeprovider.prefix import Prefixes
 
 MIB = 1 << 20
@@ -28,15 +27,17 @@ class Memory:
     """The caches of one server, each bounded in bytes; 96 MiB in all by default.
 
     `entries` has messages by their raw bytes, `tools` the offered tools and their tokens by their
-    raw bytes, `prefixes` whole conversations up to their last message.
+    raw bytes, `prefixes` long requests up to their last message, `requests` whole short ones by
+    dialect, the model that the path names, and their body.
     """
 
     def __init__(self, limit: int = 96 * MIB) -> None:
         self.entries: Bounded[Key, tuple[Entry, ...]] = Bounded(limit // 3)
+        self.requests: Bounded[tuple[str, str, bytes], Known] = Bounded(limit // 6)
         self.tools: Bounded[tuple[str, bytes], tuple[tuple[Offered, ...], int]] = Bounded(
             limit // 12
         )
-        self.prefixes = Prefixes(limit - limit // 3 - limit // 12)
+        self.prefixes = Prefixes(limit - limit // 3 - limit // 6 - limit // 12)
 
     def read(
         self, dialect: str, raw: bytes, names: Mapping[str, str], parse: ParseMessage
@@ -47,8 +48,9 @@ class Memory:
         if found is None:
             found = tuple(map(_counted, parse(raw)))
             self.entries.put(key, found, _cost(key, found))
-        if any(entry.message.role == "tool" for entry in found):
-            return self._with_tools(dialect, raw, names, found)
+        for entry in found:
+            if entry.tokens is None:
+                return self._with_tools(dialect, raw, names, found)
         return found
 
     def _with_tools(
@@ -66,16 +68,11 @@ class Memory:
 
 def _counted(entry: Entry) -> Entry:
     """Counts a message, unless it is a result: its tool's name is still to come."""
-    if entry.message.role == "tool":
-        return entry
-    return entry._replace(counts=message_count(entry.message))
+    return entry if entry.message.role == "tool" else entry.counted()
 
 
 def _named(entry: Entry, tool: str) -> Entry:
-    if entry.message.role != "tool":
-        return entry
-    message = replace(entry.message, tool=tool)
-    return entry._replace(message=message, counts=message_count(message))
+    return entry.counted(tool) if entry.message.role == "tool" else entry
 
 
 def _cost(key: Key, entries: tuple[Entry, ...]) -> int:

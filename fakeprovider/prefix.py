@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 WORTHWHILE = 4096  # bytes; below this the messages' own memo is as quick
-_WINDOW = 64
 _PER_BUCKET = 8
 
 
@@ -48,20 +47,22 @@ def _power_within(length: int) -> int:
 class Prefixes:
     """Checkpoints, found by the bytes they start with; the recent ones that fit in `limit` bytes.
 
-    A checkpoint of length n is filed under the bytes just before the greatest power of two within
-    n, so a look-up tries a few windows of the body and compares what it finds there byte by byte.
+    A checkpoint of length n is filed under the hash of its first p bytes, p the greatest power of
+    two within n. A look-up tries the powers of two within the body, the greatest first, and
+    compares what it finds there byte by byte.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
-        self._buckets: OrderedDict[tuple[str, int, bytes], list[Checkpoint]] = OrderedDict()
+        self._buckets: OrderedDict[tuple[str, int, int], list[Checkpoint]] = OrderedDict()
 
     def find(self, dialect: str, body: bytes) -> Checkpoint | None:
         """The longest checkpoint that `body` starts with, more or less; None if there is none."""
         end = _power_within(len(body))
+        view = memoryview(body)
         while end >= WORTHWHILE:
-            key = (dialect, end, body[end - _WINDOW : end])
+            key = (dialect, end, hash(view[:end]))
             for checkpoint in reversed(self._buckets.get(key, ())):
                 if body.startswith(checkpoint.prefix):
                     self._buckets.move_to_end(key)
@@ -75,7 +76,7 @@ class Prefixes:
         if length < WORTHWHILE or checkpoint.size > self.limit:
             return
         end = _power_within(length)
-        key = (dialect, end, checkpoint.prefix[end - _WINDOW : end])
+        key = (dialect, end, hash(memoryview(checkpoint.prefix)[:end]))
         bucket = self._buckets.setdefault(key, [])
         self._buckets.move_to_end(key)
         bucket.append(checkpoint)

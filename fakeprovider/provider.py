@@ -9,11 +9,12 @@ from typing import TypeAlias
 
 from fakeprovider.catalogue import Catalogue, Note
 from fakeprovider.choice import obey
-from fakeprovider.completion import Completion, complete
+from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.formats import check_form
 from fakeprovider.job import Job
+from fakeprovider.known import LONGEST, Known
 from fakeprovider.memory import Memory
 from fakeprovider.protocols.table import Aside
 from fakeprovider.replies import Pace, Reply
@@ -60,15 +61,13 @@ class Provider:
             self.gate(job)
         if job.route.error:
             raise ApiError(404, job.route.error, kind="not_found", code="bad_path_parameter")
-        try:
-            conversation = job.dialect.parse(job.body, self.memory, job.route.model)
-        except RecursionError:
-            raise too_deep() from None
+        known = job.known = self._read(job)
+        conversation = known.conversation
         self._check(job, conversation)
         goes_on = conversation.options.get("script", "")
         job.script, script = self.choose(job.route.script or goes_on, conversation.model)
         reply = self._reply(job, conversation, script)
-        completion = complete(conversation, reply, job.script)
+        completion = known.complete(reply, job.script)
         check_form(conversation, completion)
         pace = job.route.params.pace or completion.pace or self.pace
         if pace is not completion.pace:
@@ -87,6 +86,23 @@ class Provider:
         if conversation is not None:
             self._check(job, conversation)
         return body
+
+    def _read(self, job: Job) -> Known:
+        """The request, read now or remembered."""
+        if len(job.body) > LONGEST:
+            return Known(self._parse(job))
+        key = (job.dialect.NAME, job.route.model, job.body)
+        known = self.memory.requests.get(key)
+        if known is None:
+            known = Known(self._parse(job))
+            self.memory.requests.put(key, known, known.size(job.body))
+        return known
+
+    def _parse(self, job: Job) -> Conversation:
+        try:
+            return job.dialect.parse(job.body, self.memory, job.route.model)
+        except RecursionError:
+            raise too_deep() from None
 
     def _check(self, job: Job, conversation: Conversation) -> None:
         job.conversation = conversation

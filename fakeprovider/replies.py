@@ -26,6 +26,7 @@ Finish: TypeAlias = Literal[
 
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _NEVER_WITH_CALLS = frozenset({"stop", "stop_sequence", "pause"})
 _LONGEST = 86_400  # seconds; a day
 _FASTEST = 1_000_000  # tokens per second; faster is at once
@@ -191,7 +192,7 @@ def call(name: str, arguments: Mapping[str, Any] | str | None = None) -> ToolCal
     """A tool call; a mapping becomes compact JSON, a string is sent as it is, None is `{}`."""
     if isinstance(arguments, str):
         return ToolCall(name, arguments)
-    return ToolCall(name, json.dumps(arguments or {}, separators=(",", ":"), ensure_ascii=False))
+    return ToolCall(name, _to_json(arguments) if arguments else "{}")
 
 
 def say(*parts: str | ToolCall) -> Reply:

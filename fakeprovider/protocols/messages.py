@@ -10,7 +10,7 @@ import msgspec
 
 from fakeprovider.choice import Choice, allowed
 from fakeprovider.conversation import Conversation, Offered, Violation
-from fakeprovider.counting import message_count
+from fakeprovider.counting import inner_count
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fold import Entry, State, finish
 from fakeprovider.memory import Memory
@@ -28,6 +28,7 @@ __all__ = [
     "parse",
     "refuse",
     "render_error",
+    "render_model",
     "render_models",
     "render_stream",
     "render_whole",
@@ -204,18 +205,24 @@ def render_error(error: ApiError) -> bytes:
 
 def render_models(names: tuple[str, ...]) -> bytes:
     """A page of models."""
-    models = [
-        {
-            "type": "model",
-            "id": name,
-            "display_name": name,
-            "created_at": _RELEASED,
-            "lifecycle": "active",
-        }
-        for name in names
-    ]
+    data = list(map(_model, names))
     first, last = (names[0], names[-1]) if names else (None, None)
-    return _encode({"data": models, "has_more": False, "first_id": first, "last_id": last})
+    return _encode({"data": data, "has_more": False, "first_id": first, "last_id": last})
+
+
+def render_model(name: str) -> bytes:
+    """A `model` object."""
+    return _encode(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": name,
+        "created_at": _RELEASED,
+        "lifecycle": "active",
+    }
 
 
 def _choice(found: ToolChoice) -> Choice:
@@ -229,7 +236,7 @@ def _system(raw: bytes, memory: Memory) -> tuple[Entry, ...]:
 
 
 def _inner(entry: Entry) -> int:
-    return (entry.counts or message_count(entry.message)).inner
+    return inner_count(entry.message) if entry.tokens is None else entry.tokens
 
 
 def _flaws(

@@ -13,7 +13,7 @@ import msgspec
 
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation, Message
-from fakeprovider.counting import message_count
+from fakeprovider.counting import inner_count
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fold import State
 from fakeprovider.protocols.item_ids import pack, unpack
@@ -57,7 +57,7 @@ def response_id(conversation: Conversation, completion: Completion) -> str:
     carried = Carried(
         script=completion.script,
         turn=completion.position + 1,
-        tokens=conversation.options["tokens"] + message_count(said).inner,
+        tokens=conversation.options["tokens"] + inner_count(said),
         since_user=conversation.since_last_user + 1,
         pending=tuple((call.id, call.name) for call in completion.calls),
     )

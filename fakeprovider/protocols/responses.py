@@ -11,13 +11,13 @@ from fakeprovider.choice import Choice, allowed
 from fakeprovider.completion import Completion
 from fakeprovider.continued import Continued
 from fakeprovider.conversation import Conversation, Offered, Violation
-from fakeprovider.counting import message_count
+from fakeprovider.counting import inner_count
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fold import Entry, State, finish
 from fakeprovider.memory import Memory
 from fakeprovider.offers import read_tools
 from fakeprovider.protocols.base import Frame
-from fakeprovider.protocols.chat import render_error, render_models
+from fakeprovider.protocols.chat import render_error, render_model, render_models
 from fakeprovider.protocols.response_ids import Carried, read_response_id
 from fakeprovider.protocols.responses_events import frames
 from fakeprovider.protocols.responses_items import TOOL_NAME, parse_item, parse_text
@@ -32,6 +32,7 @@ __all__ = [
     "parse",
     "refuse",
     "render_error",
+    "render_model",
     "render_models",
     "render_stream",
     "render_whole",
@@ -232,7 +233,7 @@ def _instructions(request: Request, memory: Memory) -> tuple[Entry, ...]:
 
 
 def _inner(entry: Entry) -> int:
-    return (entry.counts or message_count(entry.message)).inner
+    return inner_count(entry.message) if entry.tokens is None else entry.tokens
 
 
 def _options(request: Request, state: State) -> dict[str, Any]:
