@@ -30,6 +30,7 @@ from fakeprovider.delivery import delivery
 from fakeprovider.errors import ApiError
 from fakeprovider.job import Job, exchange_of
 from fakeprovider.journal import Journal
+from fakeprovider.keys import check_key
 from fakeprovider.pages import pages
 from fakeprovider.playing import Player
 from fakeprovider.protocols.base import Frame
@@ -48,14 +49,25 @@ _YIELD_EVERY = 64  # frames between two chances for others, and to see that the 
 
 
 class App:
-    """The ASGI application of one provider and its journal; `max_body` is in bytes."""
+    """The ASGI application of one provider and its journal.
 
-    def __init__(self, provider: Provider, journal: Journal, *, max_body: int = MAX_BODY) -> None:
+    `max_body` is in bytes. `api_key` is what clients must show, None for any key or none.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        journal: Journal,
+        *,
+        max_body: int = MAX_BODY,
+        api_key: str | None = None,
+    ) -> None:
         self.provider = provider
         self.journal = journal
         self.max_body = max_body
+        self.api_key = api_key
         self._routes: Bounded[str, Route] = Bounded(1 << 20)
-        self._pages: ASGIApp = pages(provider, journal)
+        self._pages: ASGIApp = pages(provider, journal, api_key)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -75,7 +87,7 @@ class App:
             started=time.time(),
             transport=transport_of(scope),
         )
-        await self._serve(job, receive, send)
+        await self._serve(job, scope, receive, send)
 
     def _route(self, path: str) -> Route | None:
         route = self._routes.get(path)
@@ -85,9 +97,11 @@ class App:
                 self._routes.put(path, route, 1000 + 8 * len(path))
         return route
 
-    async def _serve(self, job: Job, receive: Receive, send: Send) -> None:
+    async def _serve(self, job: Job, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
         try:
+            if self.api_key is not None:
+                check_key(scope["headers"], self.api_key)
             _check_head(job.method, job.head)
             job.body = await read_body(receive, self.max_body)
             begun = time.perf_counter()
@@ -119,7 +133,8 @@ class App:
             frames = job.dialect.render_stream(conversation, completion)
             await self._stream(job, frames, receive, send)
             return
-        body = job.dialect.render_whole(conversation, completion)
+        assert job.known is not None
+        body = job.known.render_whole(job.dialect, completion)
         self._note(job, body)
         await send_whole(send, body, headers=job.headers)
 
@@ -147,7 +162,8 @@ class App:
 
     async def _refuse(self, job: Job, send: Send) -> None:
         assert job.error is not None
-        headers = job.error.headers
+        headers = job.headers + job.error.headers
+        job.error.request_id = job.request_id
         if job.error.retry is not None:
             headers += (("x-should-retry", "true" if job.error.retry else "false"),)
         body = job.dialect.render_error(job.error)

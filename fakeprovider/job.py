@@ -12,9 +12,11 @@ from fakeprovider.completion import Completion, Tally
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
 from fakeprovider.journal import Exchange, Finding, Paced, Usage, digest_of
+from fakeprovider.known import Known
 from fakeprovider.playing import Clocked
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.routing import Route
+from fakeprovider.service_headers import service_headers
 
 
 @dataclass(slots=True)
@@ -22,8 +24,8 @@ class Job:
     """What is known of a request so far; filled in as it goes.
 
     `started` is Unix time and `seconds` how long it took. `sent` is what was answered, kept only
-    where the journal wants bodies. `transport` is the connection under it, if it is in reach;
-    `clocked` is set where the reply had a pace.
+    where the journal wants bodies. `known` is the request as it was read. `transport` is the
+    connection under it, if it is in reach; `clocked` is set where the reply had a pace.
     """
 
     dialect: Dialect
@@ -35,6 +37,7 @@ class Job:
     seconds: float = 0.0
     body: bytes = b""
     script: str = ""
+    known: Known | None = None
     conversation: Conversation | None = None
     completion: Completion | None = None
     error: ApiError | None = None
@@ -50,13 +53,20 @@ class Job:
         return self.route.run or self.head.run
 
     @property
+    def request_id(self) -> str:
+        """The id of the request, which follows from its bytes."""
+        digest = self.conversation.digest if self.conversation else digest_of(self.body)
+        return f"req_{digest[:32]}"
+
+    @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Headers that say what was changed in the reply, for a person who looks at it."""
+        """The service's headers, and one that says what was changed in the reply."""
+        found = service_headers(self.dialect.NAME, self.request_id)
         if not self.notes:
-            return ()
+            return found
         told = "; ".join(f"{note.rule}: {note.detail}" for note in self.notes)
         shown = "".join(one if " " <= one <= "~" else "?" for one in told)
-        return (("x-fakeprovider-note", shown[:_HEADER_LENGTH]),)
+        return (*found, ("x-fakeprovider-note", shown[:_HEADER_LENGTH]))
 
     def findings(self) -> tuple[Finding, ...]:
         """What is worth knowing: of the transcript, and of what was changed in the reply."""

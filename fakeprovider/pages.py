@@ -13,15 +13,20 @@ from starlette.routing import Route
 from fakeprovider import journal as journals
 from fakeprovider.errors import ApiError
 from fakeprovider.journal import Journal
-from fakeprovider.protocols import chat
+from fakeprovider.keys import check_key
+from fakeprovider.protocols import chat, messages
+from fakeprovider.protocols.base import Dialect
 from fakeprovider.provider import Provider
 from fakeprovider.routing import resolve
 
 _ENDPOINTS = ("/models",)
 
 
-def pages(provider: Provider, journal: Journal) -> Starlette:
-    """The application that answers every path that is no dialect's endpoint."""
+def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> Starlette:
+    """The application that answers every path that is no dialect's endpoint.
+
+    The list of models is a service's own: it wants the key, and comes in the dialect of who asks.
+    """
 
     def home(request: Request) -> Response:
         names = "\n".join(f"  {request.base_url}{name}/v1" for name in provider.scripts)
@@ -37,11 +42,14 @@ def pages(provider: Provider, journal: Journal) -> Starlette:
         return _json(journals.to_json(journal.exchanges(run)))
 
     def elsewhere(request: Request) -> Response:
-        if resolve(request.url.path, _ENDPOINTS) is None:
+        path, _, name = request.url.path.partition("/models/")
+        if resolve(f"{path}/models" if name else path, _ENDPOINTS) is None:
             raise HTTPException(404)
+        if api_key is not None:
+            check_key(request.scope["headers"], api_key)
         if request.method not in ("GET", "HEAD"):
             raise HTTPException(405, headers={"allow": "GET"})
-        return _json(chat.render_models(tuple(provider.scripts)))
+        return _models(request, tuple(provider.scripts), name)
 
     return Starlette(
         routes=[
@@ -50,15 +58,30 @@ def pages(provider: Provider, journal: Journal) -> Starlette:
             Route("/_journal", show_journal, methods=["GET", "DELETE"]),
             Route("/{path:path}", elsewhere, methods=_METHODS),
         ],
-        exception_handlers={HTTPException: _error},
+        exception_handlers={HTTPException: _error, ApiError: _api_error},
     )
+
+
+def _dialect(request: Request) -> Dialect:
+    """Whose client asks: only Anthropic's sends a version."""
+    return messages if "anthropic-version" in request.headers else chat
+
+
+def _models(request: Request, names: tuple[str, ...], name: str) -> Response:
+    dialect = _dialect(request)
+    if not name:
+        return _json(dialect.render_models(names))
+    if name not in names:
+        message = f"The model {name!r} does not exist; there are {', '.join(names)}."
+        raise ApiError(404, message, kind="not_found", param="model", code="model_not_found")
+    return _json(dialect.render_model(name))
 
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 _WHY = {
-    404: "There is nothing at {method} {path}. Chat completions are at /v1/chat/completions, "
-    "or at /SCRIPT/v1/chat/completions for a script of your choice.",
+    404: "There is nothing at {method} {path}. There are /v1/chat/completions, /v1/messages, "
+    "/v1/responses and /v1/embeddings, and /SCRIPT/v1/... for a script of your choice.",
     405: "Not allowed to {method} {path}.",
 }
 
@@ -69,9 +92,15 @@ async def _error(request: Request, error: Exception) -> Response:
     shown = ApiError(
         error.status_code,
         message.format(method=request.method, path=request.url.path),
+        kind="not_found" if error.status_code == 404 else "invalid_request",
         code="unknown_url" if error.status_code == 404 else None,
     )
-    return _json(chat.render_error(shown), error.status_code, error.headers)
+    return _json(_dialect(request).render_error(shown), error.status_code, error.headers)
+
+
+async def _api_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return _json(_dialect(request).render_error(error), error.status)
 
 
 def _json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -56,6 +56,7 @@ class Server:
         max_body: int = MAX_BODY,
         catalogue: Catalogue | None = None,
         gate: Gate | None = None,
+        api_key: str | None = None,
         pace: Pace | None = None,
     ) -> None:
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
@@ -68,7 +69,7 @@ class Server:
         self.provider = Provider(
             registry, default=default, strict=strict, catalogue=catalogue, gate=gate, pace=pace
         )
-        self._app = App(self.provider, self.journal, max_body=max_body)
+        self._app = App(self.provider, self.journal, max_body=max_body, api_key=api_key)
         self._running: _Running | None = None
         self._thread: threading.Thread | None = None
 

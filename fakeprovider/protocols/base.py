@@ -55,3 +55,6 @@ class Dialect(Protocol):
 
     def render_models(self, names: tuple[str, ...]) -> bytes:
         """The body of the list of models."""
+
+    def render_model(self, name: str) -> bytes:
+        """The body of one model."""

@@ -25,6 +25,7 @@ __all__ = [
     "parse",
     "refuse",
     "render_error",
+    "render_model",
     "render_models",
     "render_stream",
     "render_whole",
@@ -182,11 +183,16 @@ def render_error(error: ApiError) -> bytes:
 
 def render_models(names: tuple[str, ...]) -> bytes:
     """A `list` of models."""
-    models = [
-        {"id": name, "object": "model", "created": CREATED, "owned_by": "fakeprovider"}
-        for name in names
-    ]
-    return _encode({"object": "list", "data": models})
+    return _encode({"object": "list", "data": list(map(_model, names))})
+
+
+def render_model(name: str) -> bytes:
+    """A `model` object."""
+    return _encode(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "fakeprovider"}
 
 
 def _check(request: Request, state: State, model: str) -> None:
