@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from types import FrameType
 from typing import Any
 
 import click
@@ -21,8 +22,6 @@ from benchmarks.commands.recover import recover
 from benchmarks.commands.resume import resume
 from benchmarks.commands.runaway import runaway
 from benchmarks.commands.subagent import subagent_command
-
-INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,17 +59,25 @@ for command in (
     cli.add_command(command)
 
 
+class _Ended:
+    """Turns SIGTERM into the interruption that Ctrl-C is, and remembers which it was."""
+
+    status = 128 + signal.SIGINT
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.status = 128 + number
+        signal.raise_signal(signal.SIGINT)
+
+
 def main(args: list[str] | None = None) -> Any:
     """Run the command line; expected failures are one line on standard error, never a traceback."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    ended = _Ended()
+    signal.signal(signal.SIGTERM, ended)
     try:
         return cli.main(args=args, standalone_mode=False)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(ended.status)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -11,12 +11,16 @@ from benchmarks.growth import Growth, fit
 
 
 class StopCell(msgspec.Struct, frozen=True):
-    """Why a run ended: the kind, what was reached, the limit, and how far it went past it."""
+    """Why a run ended: the kind, what was reached, the limit, and how far it went past it.
+
+    `reason` is the caller's or the provider's own word on it, where there is one.
+    """
 
     kind: str
     value: Any = None
     limit: Any = None
     overshoot: Any = None
+    reason: str | None = None
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -135,4 +135,11 @@ def effects(workspace: Workspace) -> dict[str, list[str]]:
 
 def stop_cell(stop: Stop) -> StopCell:
     """The stop as a table shows it."""
-    return StopCell(str(stop.kind), stop.value, stop.limit, stop.overshoot)
+    reason = stop.evidence.get("reason") or stop.evidence.get("error")
+    return StopCell(
+        str(stop.kind),
+        stop.value,
+        stop.limit,
+        stop.overshoot,
+        None if reason is None else str(reason),
+    )

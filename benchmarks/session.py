@@ -22,6 +22,7 @@ from harness.prices import Price
 from scenarios import Scenario
 
 OURS = "harness"
+UNANSWERED = frozenset({"provider_error", "provider_unavailable", "rate_limited"})
 
 
 class GateFailed(click.ClickException):
@@ -82,11 +83,15 @@ def show(report: Report, options: Options) -> None:
 
 
 def judge(reports: Iterable[Report], options: Options) -> None:
-    """Raises `GateFailed` naming every row that crosses a gate."""
+    """Raises `GateFailed` naming every row that crosses a gate, or in which no model answered."""
     crossed = [
         f"{report.scenario}, {said}"
         for report in reports
-        for said in (*_over_cost(report, options), *_over_turns(report, options))
+        for said in (
+            *_unanswered(report),
+            *_over_cost(report, options),
+            *_over_turns(report, options),
+        )
     ]
     if crossed:
         raise GateFailed("; ".join(crossed))
@@ -97,6 +102,12 @@ def bench(
 ) -> Report:
     """Run every policy: all that a simple scenario's report needs."""
     return report_of(scenario.name, run_rows(scenario, policies, options), options, notes)
+
+
+def _unanswered(report: Report) -> Iterator[str]:
+    for row in report.rows:
+        if row.turns == 0 and row.stop is not None and row.stop.kind in UNANSWERED:
+            yield f"{row.policy}: no reply from the model ({row.stop.reason or row.stop.kind})"
 
 
 def _over_cost(report: Report, options: Options) -> Iterator[str]:

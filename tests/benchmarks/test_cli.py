@@ -1,0 +1,196 @@
+"""What a person or a script meets at the `bench` command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from benchmarks.cli import cli
+
+
+def bench(*args: str) -> Result:
+    return CliRunner().invoke(cli, list(args))
+
+
+def test_a_runaway_without_any_limit_is_refused_with_what_to_add() -> None:
+    result = bench("runaway")
+    assert result.exit_code == 2
+    assert "never ends" in result.output
+    assert "--cap 8,20,50,100" in result.output
+    assert "--budget" in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("runaway", "--cap", "ten"), "'ten' is not a whole number"),
+        (("runaway", "--cap", "-3"), "'-3' is not a whole number"),
+        (("runaway", "--cap", ","), "the list is empty"),
+        (("runaway", "--budget", "much"), "'much' is not an amount in USD"),
+        (("runaway", "--budget", "nan"), "'nan' is not an amount in USD"),
+        (("plan", "--price-in", "-1"), "'-1' is not an amount in USD"),
+        (("plan", "--protocol", "telepathy"), "'telepathy' is not one of"),
+        (("latency", "--base-url", "http://127.0.0.1:9"), "needs its own"),
+        (("runawya", "--cap", "5"), "No such command 'runawya'"),
+    ],
+)
+def test_a_wrong_command_line_is_told_what_is_wrong_with_status_2(
+    args: tuple[str, ...], says: str
+) -> None:
+    result = bench(*args)
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_a_cap_of_zero_is_a_limit_and_no_request_is_made() -> None:
+    row = json.loads(bench("runaway", "--cap", "0,1", "--json").stdout)["rows"][0]
+    assert (row["turns"], row["tool_runs"], row["cost_usd"]) == (0, 0, "0")
+    assert row["status"] == "max_turns_exceeded"
+
+
+def test_gates_fail_with_status_1_and_name_the_row() -> None:
+    over = bench("runaway", "--cap", "8,20", "--fail-over-cost", "0.01")
+    assert over.exit_code == 1
+    assert "cap 20: cost $0.038038, over $0.01" in over.output
+    assert "cap 8:" not in over.output.splitlines()[-1]
+    turns = bench("plan", "--fail-over-turns", "2")
+    assert turns.exit_code == 1
+    assert "3 turns, over 2" in turns.output
+    assert bench("plan", "--fail-over-turns", "3").exit_code == 0
+
+
+def test_csv_and_markdown_carry_the_same_rows_as_json() -> None:
+    rows = json.loads(bench("runaway", "--cap", "8,20", "--json").stdout)["rows"]
+    lines = list(csv.DictReader(io.StringIO(bench("runaway", "--cap", "8,20", "--csv").stdout)))
+    assert [line["policy"] for line in lines] == [row["policy"] for row in rows]
+    assert [line["cost_usd"] for line in lines] == [row["cost_usd"] for row in rows]
+    markdown = bench("runaway", "--cap", "8,20", "--markdown").stdout
+    assert markdown.count("\n| cap ") == 2
+    assert "| cap 20 | 20 | 19 | 16,259 | 460 | $0.038038 | 4.19 |" in markdown
+
+
+def test_json_says_what_is_documented() -> None:
+    report = json.loads(bench("runaway", "--cap", "8,9", "--json").stdout)
+    assert set(report) == {"scenario", "harness", "rows", "growth", "notes"}
+    assert set(report["growth"]) == {"turns", "a", "b", "exponent", "residual"}
+    assert {
+        "policy",
+        "turns",
+        "tool_runs",
+        "prompt_tokens",
+        "completion_tokens",
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
+        "status",
+        "stop",
+        "answer",
+        "effects",
+        "wall_ms",
+        "harness_ms",
+    } <= set(report["rows"][0])
+    assert set(report["rows"][0]["stop"]) == {
+        "kind",
+        "value",
+        "limit",
+        "overshoot",
+        "reason",
+    }
+
+
+def test_growth_is_not_guessed_from_fewer_than_eight_turns() -> None:
+    assert (
+        json.loads(bench("runaway", "--cap", "7", "--budget", "0", "--json").stdout)["growth"]
+        is None
+    )
+
+
+def test_list_names_every_scenario_and_every_command_has_help() -> None:
+    listed = json.loads(bench("list", "--json").stdout)
+    assert {"plan", "runaway", "recover", "denied"} <= {entry["scenario"] for entry in listed}
+    for name in cli.commands:
+        result = bench(name, "--help")
+        assert result.exit_code == 0
+        assert result.output.count("\n") > 5
+
+
+def test_an_endpoint_that_answers_nothing_is_a_failed_run_and_no_traceback() -> None:
+    result = bench("plan", "--base-url", "http://127.0.0.1:9/v1", "--json")
+    assert result.exit_code == 1
+    assert "no reply from the model" in result.stderr
+    (row,) = json.loads(result.stdout)["rows"]
+    assert row["turns"] == 0
+    assert row["stop"]["kind"] in {"provider_error", "provider_unavailable"}
+
+
+def test_a_base_url_points_the_harness_elsewhere_and_the_model_name_names_the_script() -> None:
+    seen: list[tuple[str, str]] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            seen.append((self.path, json.loads(body)["model"]))
+            self.send_response(400)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(b'{"error":{"message":"no","type":"invalid_request_error"}}')
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        result = CliRunner().invoke(cli, ["plan", "--json"], env={"LLM_BASE_URL": url})
+        server.shutdown()
+    assert seen == [("/v1/chat/completions", "plan")]
+    assert json.loads(result.stdout)["rows"][0]["status"] == "failed"
+
+
+def test_a_trace_that_cannot_be_written_is_said_before_anything_runs(tmp_path: Path) -> None:
+    result = bench("plan", "--trace", str(tmp_path / "no" / "such" / "dir.jsonl"))
+    assert result.exit_code == 2
+    assert "cannot write" in result.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_leaves_no_traceback_and_no_process(number: signal.Signals) -> None:
+    command = [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "100000"]
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    threading.Timer(2.0, child.send_signal, [number]).start()
+    _, errors = child.communicate(timeout=30)
+    assert child.returncode == 128 + number
+    assert "Traceback" not in errors
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)
+
+
+def test_folders_of_the_same_names_in_the_users_repository_change_nothing(tmp_path: Path) -> None:
+    for name in ("benchmarks", "scenarios", "harness", "tests"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('the user's own')\n")
+    bench_command = Path(sys.executable).with_name("bench")
+    for args in (["plan", "--json"], ["resume", "--json"]):
+        done = subprocess.run(
+            [str(bench_command), *args],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["rows"][-1]["status"] == "completed"
