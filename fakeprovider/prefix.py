@@ -8,8 +8,8 @@ the prefix alone.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from fakeprovider.fold import State
 
@@ -19,24 +19,40 @@ if TYPE_CHECKING:
 WORTHWHILE = 4096  # bytes; below this the messages' own memo is as quick
 _PER_BUCKET = 8
 
+Key: TypeAlias = tuple[str, int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A request body up to the end of its last message.
 
     `array` is where the array of messages starts in it; `digest` is the running sha256 of
-    `prefix`, to be copied before it is continued.
+    `prefix`, to be copied before it is continued; `key` is where it is filed (see `Prefixes`).
     """
 
     prefix: bytes
     array: int
     state: State
     digest: _Hash
+    key: Key | None = field(default=None, compare=False)
 
     @property
     def size(self) -> int:
         """Bytes of memory: the prefix, the messages (shared or not), the tables over them."""
         return len(self.prefix) + self.state.size + 120 * len(self.state.messages) + 1000
+
+
+def key_of(dialect: str, prefix: bytes, before: Checkpoint | None = None) -> Key | None:
+    """Where a checkpoint is filed; None if it is too short to be worth it.
+
+    `before` is the checkpoint that it goes on from: it often has the same key already.
+    """
+    end = _power_within(len(prefix))
+    if end < WORTHWHILE:
+        return None
+    if before is not None and before.key is not None and before.key[1] == end:
+        return before.key
+    return (dialect, end, hash(memoryview(prefix)[:end]))
 
 
 def _power_within(length: int) -> int:
@@ -55,7 +71,7 @@ class Prefixes:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
-        self._buckets: OrderedDict[tuple[str, int, int], list[Checkpoint]] = OrderedDict()
+        self._buckets: OrderedDict[Key, list[Checkpoint]] = OrderedDict()
 
     def find(self, dialect: str, body: bytes) -> Checkpoint | None:
         """The longest checkpoint that `body` starts with, more or less; None if there is none."""
@@ -70,13 +86,11 @@ class Prefixes:
             end >>= 1
         return None
 
-    def keep(self, dialect: str, checkpoint: Checkpoint) -> None:
-        """Remember a checkpoint, if it is long enough to be worth it."""
-        length = len(checkpoint.prefix)
-        if length < WORTHWHILE or checkpoint.size > self.limit:
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Remember a checkpoint, if it has a key and fits."""
+        key = checkpoint.key
+        if key is None or checkpoint.size > self.limit:
             return
-        end = _power_within(length)
-        key = (dialect, end, hash(memoryview(checkpoint.prefix)[:end]))
         bucket = self._buckets.setdefault(key, [])
         self._buckets.move_to_end(key)
         bucket.append(checkpoint)

@@ -16,7 +16,7 @@ import msgspec
 from fakeprovider.errors import ApiError
 from fakeprovider.fold import Entry, Folding, State
 from fakeprovider.memory import Memory
-from fakeprovider.prefix import Checkpoint
+from fakeprovider.prefix import Checkpoint, key_of
 from fakeprovider.wire import check_utf8, decode
 
 if TYPE_CHECKING:
@@ -163,7 +163,9 @@ def _keep(
     done = len(before.prefix) if before else 0
     digest = before.digest.copy() if before else hashlib.sha256()
     digest.update(memoryview(body)[done:end])
-    memory.prefixes.keep(form.dialect, Checkpoint(body[:end], start, state, digest))
+    prefix = body[:end]
+    key = key_of(form.dialect, prefix, before)
+    memory.prefixes.keep(Checkpoint(prefix, start, state, digest, key))
     return Transcript(request, state, _digest(digest, body[end:]))
 
 
