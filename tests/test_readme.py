@@ -1,0 +1,50 @@
+"""The README is true: its code runs, and its figures come from the command it names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
+PYTHON = [code for kind, code in BLOCKS if kind == "python"]
+
+
+def squeezed(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("code", PYTHON, ids=range(len(PYTHON)))
+def test_a_python_block_runs_and_prints_what_its_comment_says(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = re.search(r"print\(state.*?\)  # (.*)", code)
+    if said:
+        assert done.stdout.strip() == said[1]
+
+
+def test_the_table_is_what_the_command_prints() -> None:
+    (table,) = (code for kind, code in BLOCKS if kind == "text" and code.startswith("runaway"))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "50"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    printed = squeezed(done.stdout)
+    for line in squeezed(table):
+        if not set(line) <= {"─"}:
+            assert line in printed
+
+
+def test_both_commands_start_from_a_fresh_clone_on_one_line() -> None:
+    commands = [code.strip() for kind, code in BLOCKS if kind == "sh" and "venv &&" in code]
+    assert len(commands) == 2
+    assert all("\n" not in command for command in commands)
