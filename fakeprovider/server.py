@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from errno import EADDRINUSE
 from pathlib import Path
 from types import FrameType, TracebackType
 from urllib.parse import quote
@@ -23,6 +25,7 @@ from fakeprovider.scripts import Script, discover
 from fakeprovider.transport import protocol_class
 
 _GRACE = 0.25  # seconds that open streams have to end once the server is told to stop
+_BACKLOG = 2048
 _KEEP_ALIVE = 120  # seconds; longer than any client's pool, so that no request meets a closing one
 
 
@@ -131,17 +134,32 @@ class Server:
         self.stop()
 
     def _listen(self) -> socket.socket:
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
-            listening = socket.create_server((self.host, self.port), family=family, backlog=2048)
+            listening = _open(self.host, self.port)
         except OSError as error:
-            raise PortInUse(
-                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}; "
-                "choose another --port (0 takes a free one)"
-            ) from error
-        listening.setblocking(False)
+            why = f"cannot listen on {self.host}:{self.port}: {error.strerror or error}"
+            hint = "; choose another --port (0 takes a free one)"
+            raise PortInUse(why + (hint if error.errno == EADDRINUSE else "")) from error
         self.port = listening.getsockname()[1]
         return listening
+
+
+def _open(host: str, port: int) -> socket.socket:
+    # The protocol is named: asyncio turns Nagle's delay off only where it sees TCP. Without that,
+    # and without uvloop, every reply of two writes waits 40 ms for the client's acknowledgement.
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    family, kind, protocol, _, address = found[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError:
+        listening.close()
+        raise
+    return listening
 
 
 def _named(script: str | Script | None) -> tuple[dict[str, Script], str | None]:
