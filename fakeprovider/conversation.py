@@ -87,7 +87,8 @@ class Conversation:
     `turn` is what the script goes by: 0 before the model has said anything, then
     max(assistant turns, highest own call id + 1), less what `turn_from` and `turn_offset` take
     off. `position` is the same before that: ids of a reply follow from it. `max_output` is the
-    client's cap on output tokens. `violations` were let through (lenient), `notes` always are.
+    client's cap on output tokens. `sent_before` are the tokens at the head of the prompt that the
+    request before this one had sent. `violations` were let through (lenient), `notes` always are.
     `options` holds what else the dialect's request said about the form of the answer, `digest` is
     the sha256 of the request body, in hex.
     """
@@ -103,6 +104,7 @@ class Conversation:
     violations: tuple[Violation, ...] = ()
     notes: tuple[Violation, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    sent_before: int = 0
     digest: str = ""
 
     @property

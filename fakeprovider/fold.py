@@ -57,8 +57,9 @@ class State:
     """A transcript up to one of its messages.
 
     `wire` counts messages of the request, which may hold several neutral ones; `tokens` is right
-    if more follow, `end` corrects it if none do; `turns` counts assistant turns and `own` is one
-    more than the highest own call id; `names` has the tool of each call id; `pending` and
+    if more follow, `end` corrects it if none do; `sent` are those before the last assistant turn,
+    which the request before this one had sent; `turns` counts assistant turns and `own` is one more
+    than the highest own call id; `names` has the tool of each call id; `pending` and
     `answered` are the ids of the last assistant turn's calls, which stands at `asked`; `called`
     has where each tool was first asked for; `size` is the memory of the messages in bytes.
     """
@@ -67,6 +68,7 @@ class State:
     wire: int = 0
     tokens: int = field(default_factory=opening)
     end: int = 0
+    sent: int = 0
     turns: int = 0
     own: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
@@ -97,6 +99,7 @@ class Folding:
         self._wire = state.wire
         self._tokens = state.tokens
         self._last = 0
+        self._sent = state.sent
         self._turns = state.turns
         self._own = state.own
         self._called = dict(state.called)
@@ -120,6 +123,7 @@ class Folding:
             wire=self._wire,
             tokens=self._tokens,
             end=last_count(messages[-1]) - self._last if messages else 0,
+            sent=self._sent,
             turns=self._turns,
             own=self._own,
             names=self.names,
@@ -139,6 +143,8 @@ class Folding:
         if entry.joins and self._messages and self._messages[-1].role == "assistant":
             self._join(message)
             return
+        if message.role == "assistant":
+            self._sent = self._tokens
         self._append(message, inner_count(message) if entry.tokens is None else entry.tokens)
         if message.role == "tool":
             self._take_result(message)

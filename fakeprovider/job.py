@@ -11,6 +11,7 @@ from fakeprovider.catalogue import Note
 from fakeprovider.completion import Completion, Tally
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
+from fakeprovider.faults import Answer, Plan
 from fakeprovider.journal import Exchange, Finding, Paced, Usage, digest_of
 from fakeprovider.known import Known
 from fakeprovider.playing import Clocked
@@ -25,7 +26,10 @@ class Job:
 
     `started` is Unix time and `seconds` how long it took. `sent` is what was answered, kept only
     where the journal wants bodies. `known` is the request as it was read. `transport` is the
-    connection under it, if it is in reach; `clocked` is set where the reply had a pace.
+    connection under it, if it is in reach; `clocked` is set where the reply had a pace. `turn` is
+    what the script went by (None: it was not asked), `attempt` is counted only where a fault needs
+    it, `struck` is the fault, `answer` what was sent in place of a reply. `begun` says whether any
+    of the reply went out.
     """
 
     dialect: Dialect
@@ -46,6 +50,11 @@ class Job:
     notes: list[Note] = field(default_factory=list)
     transport: Transport | None = None
     clocked: Clocked | None = None
+    turn: int | None = None
+    attempt: int | None = None
+    struck: Plan | None = None
+    answer: Answer | None = None
+    begun: bool = True
 
     @property
     def run(self) -> str:
@@ -82,18 +91,18 @@ _HEADER_LENGTH = 500
 
 def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
     """The journal's record of a job that is over."""
-    conversation, completion, error = job.conversation, job.completion, job.error
-    answered = completion if error is None else None
+    conversation, error = job.conversation, job.error or job.answer
+    answered = job.completion if error is None else None
     return Exchange(
         run=job.run,
         script=job.script or job.route.script,
         turn=conversation.position if conversation else None,
-        attempt=job.head.attempt,
+        attempt=job.head.attempt if job.attempt is None else job.attempt,
         protocol=job.dialect.NAME,
         method=job.method,
         path=job.path,
         stream=conversation.stream if conversation else False,
-        status=error.status if error else 200,
+        status=_status(job),
         model=conversation.model if conversation else "",
         digest=conversation.digest if conversation else digest_of(job.body),
         tools=tuple(call.name for call in answered.calls) if answered else (),
@@ -101,7 +110,9 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         usage=_usage(answered.usage) if answered else None,
         violations=_findings(conversation.violations) if conversation else (),
         notes=job.findings(),
-        fault=answered.fault.name if answered and answered.fault else "",
+        fault=job.struck.kind.name if job.struck else "",
+        retry_after=job.answer.retry_after if job.answer else None,
+        broken=_broken(job),
         error=error.message if error else "",
         started=job.started,
         ms=round(job.seconds * 1000, 3),
@@ -112,8 +123,22 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
     )
 
 
+def _status(job: Job) -> int:
+    """What stood on the status line; 0 if none was sent."""
+    if not job.begun:
+        return 0
+    error = job.error or job.answer
+    return error.status if error else 200
+
+
+def _broken(job: Job) -> bool:
+    """Whether the client cannot have had the whole reply of the script."""
+    cut = job.struck is not None and job.struck.kind.breaks
+    return bool(job.error or job.answer or job.cancelled or cut)
+
+
 def _usage(tally: Tally) -> Usage:
-    return Usage(tally.prompt, tally.completion, tally.cached, tally.reasoning)
+    return Usage(tally.prompt, tally.completion, tally.cached, tally.reasoning, tally.written)
 
 
 def _paced(clocked: Clocked) -> Paced:

@@ -6,6 +6,7 @@ This module is its writer, its reader and its schema.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -17,12 +18,13 @@ MIB = 1 << 20
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens as they were reported; `prompt_tokens` includes cached ones."""
+    """Tokens as they were reported; `prompt_tokens` includes those read from or put in a cache."""
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -53,8 +55,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     count (0 for a first attempt). `digest` is the sha256 of the request body. `tools` are the names
     called in the reply. `violations` were let through by a lenient server or are what a strict one
     refused; `notes` are worth knowing and never refused. `error` is the message of an error reply.
-    `cancelled` means that the client left before the end. `paced` is there where the reply had a
-    pace. Bodies are kept only if asked for.
+    `cancelled` means that the client left before the end. `fault` names what went wrong on
+    purpose, `retry_after` is the wait in seconds that it told; `broken` means that the client
+    cannot have had the whole reply. `status` is 0 where no status line was sent. `paced` is there
+    where the reply had a pace. Bodies are kept only if asked for.
     """
 
     number: int = 0
@@ -75,6 +79,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
     fault: str = ""
+    retry_after: float | None = None
+    broken: bool = False
     error: str = ""
     started: float = 0.0
     ms: float = 0.0
@@ -97,7 +103,7 @@ class Journal:
     """The last exchanges, at most `keep` of them and `limit` bytes; safe to read from any thread.
 
     `path` is a file that each exchange is appended to as a line of JSON, flushed at once.
-    `bodies` keeps what was sent and received.
+    `bodies` keeps what was sent and received. `watch` is called with each exchange.
     """
 
     def __init__(
@@ -107,8 +113,10 @@ class Journal:
         keep: int = 10_000,
         limit: int = 64 * MIB,
         bodies: bool = False,
+        watch: Callable[[Exchange], None] | None = None,
     ) -> None:
         self.bodies = bodies
+        self._watch = watch
         self._ring: deque[Exchange] = deque()
         self._keep = keep
         self._limit = limit
@@ -131,6 +139,8 @@ class Journal:
             if self._file is not None:
                 self._file.write(_encode(exchange) + b"\n")
                 self._file.flush()
+        if self._watch is not None:
+            self._watch(exchange)
         return exchange
 
     def exchanges(self, run: str | None = None) -> list[Exchange]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from fakeprovider.catalogue import Catalogue, Note
 from fakeprovider.choice import obey
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
+from fakeprovider.faults import BadFault, Faults, Moment, Plan
+from fakeprovider.faults.kind import Asked
 from fakeprovider.formats import check_form
 from fakeprovider.job import Job
 from fakeprovider.known import LONGEST, Known
 from fakeprovider.memory import Memory
+from fakeprovider.openai_rule import prompt_tokens
+from fakeprovider.prompt_cache import with_cache
 from fakeprovider.protocols.table import Aside
 from fakeprovider.replies import Pace, Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
@@ -28,13 +32,17 @@ _log = logging.getLogger("fakeprovider")
 Gate: TypeAlias = Callable[[Job], None]
 """Looks at each request before it is answered."""
 
+CountingRule: TypeAlias = Literal["wire", "openai"]
+
 
 class Provider:
     """Scripts, and what decides which of them answers and how strictly.
 
     `default` is the script where neither path nor model names one, None for none. `catalogue` fits
     a script's calls to the client's tools. `gate` may raise `ApiError` before anything is answered.
-    `pace` is for replies that neither path nor script gives one.
+    `pace` is for replies that neither path nor script gives one. `prompt_cache` reports what a
+    cache would have served; `count` is the rule for prompt tokens, `wire` or `openai`. `faults` are
+    what goes wrong, whatever path and script say.
     """
 
     def __init__(
@@ -46,6 +54,9 @@ class Provider:
         catalogue: Catalogue | None = None,
         gate: Gate | None = None,
         pace: Pace | None = None,
+        prompt_cache: bool = False,
+        count: CountingRule = "wire",
+        faults: Faults | None = None,
     ) -> None:
         self.scripts = scripts
         self.default = default
@@ -53,6 +64,9 @@ class Provider:
         self.catalogue = catalogue or Catalogue()
         self.gate = gate
         self.pace = pace
+        self.faults = faults or Faults()
+        self.prompt_cache = prompt_cache
+        self.count = count
         self.memory = Memory()
 
     def answer(self, job: Job) -> tuple[Conversation, Completion]:
@@ -67,20 +81,45 @@ class Provider:
         goes_on = conversation.options.get("script", "")
         job.script, script = self.choose(job.route.script or goes_on, conversation.model)
         reply = self._reply(job, conversation, script)
-        completion = known.complete(reply, job.script)
-        check_form(conversation, completion)
+        completion = self._complete(job, known, reply)
+        if self.prompt_cache:
+            completion = with_cache(conversation, completion)
         pace = job.route.params.pace or completion.pace or self.pace
         if pace is not completion.pace:
             completion = replace(completion, pace=pace)
         job.completion = completion
         return conversation, completion
 
+    def _complete(self, job: Job, known: Known, reply: Reply) -> Completion:
+        """The reply with nothing left open, and with the fault that strikes it."""
+        struck = job.struck = self._strike(job, known.conversation, reply)
+        if struck is not None and struck.kind.reply is not None:
+            asked = Asked(known.conversation, reply, job.script, struck.values)
+            return struck.kind.reply(asked)
+        completion = known.complete(reply, job.script)
+        if struck is None or struck.kind.error is None:
+            check_form(known.conversation, completion)
+        return completion
+
+    def _strike(self, job: Job, conversation: Conversation, reply: Reply) -> Plan | None:
+        """The fault that is due now; none for a side request, which is no turn of the script."""
+        if job.turn is None:
+            return None
+        moment = Moment(job.dialect.NAME, conversation, reply, job.turn, job.run, job.head.attempt)
+        try:
+            choice = self.faults.choose(moment, job.route.params.orders)
+        except BadFault as error:
+            raise _failed(job.script, str(error)) from None
+        job.attempt = choice.attempt
+        job.notes += [Note("fault_missed", f"{name}: {why}") for name, why in choice.missed]
+        return choice.plan
+
     def answer_aside(self, job: Job, aside: Aside) -> bytes:
         """The reply to what no script is asked about; raises `ApiError`."""
         if self.gate is not None:
             self.gate(job)
         try:
-            conversation, body = aside(job.body, self.memory, job.route.model)
+            conversation, body = aside(job.body, self.memory, job.route.model, self._recount)
         except RecursionError:
             raise too_deep() from None
         if conversation is not None:
@@ -100,9 +139,16 @@ class Provider:
 
     def _parse(self, job: Job) -> Conversation:
         try:
-            return job.dialect.parse(job.body, self.memory, job.route.model)
+            found = job.dialect.parse(job.body, self.memory, job.route.model)
         except RecursionError:
             raise too_deep() from None
+        return self._recount(found)
+
+    def _recount(self, conversation: Conversation) -> Conversation:
+        """The conversation with its prompt tokens by the rule in force."""
+        if self.count == "wire":
+            return conversation
+        return replace(conversation, prompt_tokens=prompt_tokens(conversation))
 
     def _check(self, job: Job, conversation: Conversation) -> None:
         job.conversation = conversation
@@ -117,6 +163,7 @@ class Provider:
             return plain_answer(side, conversation)
         catalogue = self.catalogue.for_client(job.route.params.client).for_script(script)
         view = job.route.params.view(catalogue.view(conversation))
+        job.turn = view.turn
         fitted = catalogue.fit(_run(job.script, script, view), conversation)
         job.notes += fitted.notes
         return obey(fitted.reply, conversation)

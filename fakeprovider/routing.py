@@ -58,6 +58,6 @@ def _without_vendor(parts: list[str]) -> tuple[list[str], str]:
     """The parts that are ours, and the model of an Azure deployment, "" for other paths."""
     if parts[-3:-1] == ["openai", "deployments"]:
         return parts[:-3], parts[-1]
-    if parts[-1:] == ["v1"]:
+    while parts[-1:] == ["v1"]:  # twice, where a client adds its own to a base that has it
         parts = parts[:-1]
     return (parts[:-1] if parts[-1:] == ["openai"] else parts), ""

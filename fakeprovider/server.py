@@ -19,7 +19,7 @@ import uvicorn
 from fakeprovider.app import MAX_BODY, App
 from fakeprovider.catalogue import Catalogue
 from fakeprovider.journal import Journal
-from fakeprovider.provider import Gate, Provider
+from fakeprovider.provider import CountingRule, Gate, Provider
 from fakeprovider.replies import Pace
 from fakeprovider.scripts import Script, discover
 from fakeprovider.transport import protocol_class
@@ -40,8 +40,9 @@ class Server:
     `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
     transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`.
     `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
-    refuse requests, `pace` is how fast replies come where nothing else says so. Raises
-    `UnknownScript`, and `PortInUse` when it starts.
+    refuse requests, `pace` is how fast replies come where nothing else says so. `api_key` is what
+    clients must show, None for any or none. `prompt_cache` reports what a cache would have served,
+    `count` is the rule for prompt tokens. Raises `UnknownScript`, and `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -60,6 +61,8 @@ class Server:
         catalogue: Catalogue | None = None,
         gate: Gate | None = None,
         api_key: str | None = None,
+        prompt_cache: bool = False,
+        count: CountingRule = "wire",
         pace: Pace | None = None,
     ) -> None:
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
@@ -70,7 +73,14 @@ class Server:
         if default is not None:
             registry[default]
         self.provider = Provider(
-            registry, default=default, strict=strict, catalogue=catalogue, gate=gate, pace=pace
+            registry,
+            default=default,
+            strict=strict,
+            catalogue=catalogue,
+            gate=gate,
+            pace=pace,
+            prompt_cache=prompt_cache,
+            count=count,
         )
         self._app = App(self.provider, self.journal, max_body=max_body, api_key=api_key)
         self._running: _Running | None = None

@@ -155,9 +155,11 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
             "legacy": legacy,
             "stop": _stop(request),
             "choice": choice,
+            "offered": tools,
             **_form(request.response_format),
         },
         digest=transcript.digest,
+        sent_before=state.sent + tool_tokens if state.sent else 0,
     )
 
 

@@ -30,7 +30,9 @@ class Request(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(Request)
 
 
-def answer(body: bytes, memory: Memory, model: str = "") -> tuple[Conversation | None, bytes]:
+def answer(
+    body: bytes, memory: Memory, model: str = "", recount: object = None
+) -> tuple[Conversation | None, bytes]:
     """A list of unit vectors, one per text; raises `ApiError`."""
     check_utf8(body)
     request = decode(body, _DECODER)

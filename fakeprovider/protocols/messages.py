@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fold import Entry, State, finish
 from fakeprovider.memory import Memory
 from fakeprovider.offers import read_tools
+from fakeprovider.prompt_cache import Mark
 from fakeprovider.protocols.messages_blocks import TOOL_NAME, parse_message, parse_system
 from fakeprovider.protocols.messages_render import render_stream, render_whole
 from fakeprovider.strict import judge
@@ -51,6 +52,7 @@ _RUN_BY_THE_SERVICE = ("web_search", "web_fetch", "code_execution", "tool_search
 _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
 _PATH = re.compile(r"\[(\d+)\]")
 _QUOTED_PATH = re.compile(r"^(?:Invalid|Missing)[^']*'[^']*': ")
+_MARK = b'"cache_control"'
 _RELEASED = "2023-11-14T22:13:20Z"  # the time stamp of every reply, as RFC 3339
 _encode = msgspec.json.Encoder().encode
 
@@ -139,6 +141,7 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
         "json_schema": form.schema if form and form.type == "json_schema" else None,
     }
     return _conversation(
+        body,
         transcript,
         memory,
         _choice(request.tool_choice or ToolChoice()),
@@ -148,13 +151,19 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     )
 
 
-def count_tokens(body: bytes, memory: Memory, model: str = "") -> tuple[Conversation, bytes]:
+def count_tokens(
+    body: bytes,
+    memory: Memory,
+    model: str = "",
+    recount: Callable[[Conversation], Conversation] = lambda conversation: conversation,
+) -> tuple[Conversation, bytes]:
     """The reply to `POST /messages/count_tokens`: what the same request would report as input."""
-    conversation = _conversation(read(_COUNTED, body, memory), memory, Choice())
+    conversation = recount(_conversation(body, read(_COUNTED, body, memory), memory, Choice()))
     return conversation, _encode({"input_tokens": conversation.prompt_tokens})
 
 
 def _conversation(
+    body: bytes,
     transcript: Transcript[Any],
     memory: Memory,
     choice: Choice,
@@ -170,6 +179,7 @@ def _conversation(
         raise invalid("at least one message is required", "messages", "empty_array")
     system = _system(bytes(request.system), memory)
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
+    fixed = tool_tokens + sum(map(_inner, system))
     violations, notes = judge(_flaws(state, system, tools), NAME)
     return Conversation(
         model=request.model,
@@ -177,13 +187,21 @@ def _conversation(
         tools=allowed(tools, choice),
         turn=state.position,
         position=state.position,
-        prompt_tokens=state.prompt_tokens + tool_tokens + sum(map(_inner, system)),
+        prompt_tokens=state.prompt_tokens + fixed,
         max_output=max_output,
         stream=stream,
         violations=violations,
         notes=notes,
-        options={"choice": choice, **options},
+        options={
+            "choice": choice,
+            "offered": tools,
+            "cache_mark": _mark(request, body),
+            "tool_tokens": tool_tokens,
+            "fixed_tokens": fixed,
+            **options,
+        },
         digest=transcript.digest,
+        sent_before=state.sent + fixed if state.sent else 0,
     )
 
 
@@ -223,6 +241,17 @@ def _model(name: str) -> dict[str, Any]:
         "created_at": _RELEASED,
         "lifecycle": "active",
     }
+
+
+def _mark(request: Countable, body: bytes) -> Mark:
+    """How far the request asks for caching; a mark of the whole request moves with its end."""
+    marks = body.count(_MARK)
+    in_system, in_tools = (bytes(raw).count(_MARK) for raw in (request.system, request.tools))
+    if marks > in_system + in_tools:
+        return "messages"
+    if in_system:
+        return "system"
+    return "tools" if in_tools else ""
 
 
 def _choice(found: ToolChoice) -> Choice:

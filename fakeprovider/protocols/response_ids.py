@@ -24,20 +24,23 @@ _PREFIX = "resp_"
 class Carried(msgspec.Struct, array_like=True, frozen=True):
     """What an id holds.
 
-    `tokens` are those of all messages so far, others following. `since_user` counts turns since
-    the user last spoke. `pending` has id and tool of each call of the last turn.
+    `tokens` are those of all messages so far, others following, `sent` those without the last
+    reply. `since_user` counts turns since the user last spoke. `pending` has id and tool of each
+    call of the last turn.
     """
 
     script: str
     turn: int
     tokens: int
     since_user: int
+    sent: int
     pending: tuple[tuple[str, str], ...] = ()
 
     def state(self) -> State:
         """Where the fold goes on."""
         return State(
             tokens=self.tokens,
+            sent=self.sent,
             turns=self.turn,
             own=self.turn,
             names=dict(self.pending),
@@ -59,6 +62,7 @@ def response_id(conversation: Conversation, completion: Completion) -> str:
         turn=completion.position + 1,
         tokens=conversation.options["tokens"] + inner_count(said),
         since_user=conversation.since_last_user + 1,
+        sent=conversation.options["tokens"],
         pending=tuple((call.id, call.name) for call in completion.calls),
     )
     data = _encode(carried)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -145,9 +145,14 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     return Continued(**fields, earlier_turns=carried[0].since_user)
 
 
-def count_tokens(body: bytes, memory: Memory, model: str = "") -> tuple[Conversation, bytes]:
+def count_tokens(
+    body: bytes,
+    memory: Memory,
+    model: str = "",
+    recount: Callable[[Conversation], Conversation] = lambda conversation: conversation,
+) -> tuple[Conversation, bytes]:
     """The reply to `POST /responses/input_tokens`: what the same request would report as input."""
-    conversation = parse(body, memory, model)
+    conversation = recount(parse(body, memory, model))
     counted = {"object": "response.input_tokens", "input_tokens": conversation.prompt_tokens}
     return conversation, _encode(counted)
 
@@ -161,6 +166,7 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
         raise invalid("Invalid 'input': there must be at least one item.", "input", "empty_array")
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     choice = _choice(request)
+    fixed = tool_tokens + sum(map(_inner, told))
     violations, notes = judge(finish(state, [tool.name for tool in tools]), NAME)
     return {
         "model": request.model or model,
@@ -168,12 +174,13 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
         "tools": allowed(tools, choice),
         "turn": state.position,
         "position": state.position,
-        "prompt_tokens": state.prompt_tokens + tool_tokens + sum(map(_inner, told)),
+        "prompt_tokens": state.prompt_tokens + fixed,
+        "sent_before": state.sent + fixed if state.sent else 0,
         "max_output": request.max_output_tokens,
         "stream": bool(request.stream),
         "violations": violations,
         "notes": notes,
-        "options": {"choice": choice, **_options(request, state)},
+        "options": {"choice": choice, "offered": tools, **_options(request, state)},
         "digest": transcript.digest,
     }
 

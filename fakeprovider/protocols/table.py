@@ -12,7 +12,10 @@ from fakeprovider.protocols.base import Dialect
 
 DIALECTS: tuple[Dialect, ...] = (chat, messages, responses)
 
-Aside: TypeAlias = Callable[[bytes, Memory, str], tuple[Conversation | None, bytes]]
+Recount: TypeAlias = Callable[[Conversation], Conversation]
+"""Gives a conversation the prompt tokens of the counting rule in force."""
+
+Aside: TypeAlias = Callable[[bytes, Memory, str, Recount], tuple[Conversation | None, bytes]]
 """Answers a request body that no script is asked about, with the conversation if there is one."""
 
 ASIDES: dict[str, Aside] = {
