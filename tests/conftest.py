@@ -1,0 +1,78 @@
+"""What all tests share: the published figures, running providers, and how they are run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import settings
+
+from fakeprovider.server import Server
+
+# No deadlines: the first example may load the tokenizer, and machines differ.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
+
+
+class Process(NamedTuple):
+    """A `fakeprovider serve` of its own: `base_url` ends in /v1, `url` has no path."""
+
+    popen: subprocess.Popen[str]
+    url: str
+    base_url: str
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A function is called by its name: its address differs between xdist's workers."""
+    name = getattr(val, "__name__", None)
+    return name if callable(val) and isinstance(name, str) else None
+
+
+@pytest.fixture(scope="session")
+def figures() -> dict[str, Any]:
+    """The published figures of the classic scenarios."""
+    path = Path(__file__).parent / "reference_figures.json"
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A provider in a thread of this process; its default script is plan."""
+    with Server("plan") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[..., Process]]:
+    """Starts `fakeprovider serve` with the given options on a free port; ends it at last."""
+    with ExitStack() as ending:
+
+        def start(*options: str) -> Process:
+            command = [sys.executable, "-m", "fakeprovider", "serve", "--port", "0", "--json"]
+            popen = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+            ending.callback(_end, popen)
+            assert popen.stdout is not None
+            told = json.loads(popen.stdout.readline())
+            return Process(popen, told["url"], told["base_url"])
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def served(serve: Callable[..., Process]) -> Process:
+    """One `fakeprovider serve` for all tests that only talk to it."""
+    return serve()
+
+
+def _end(popen: subprocess.Popen[str]) -> None:
+    popen.terminate()
+    popen.wait(timeout=10)
+    assert popen.stdout is not None
+    popen.stdout.close()
