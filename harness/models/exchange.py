@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 import httpx
@@ -138,10 +139,11 @@ class Exchange:
     async def _refusal(self, response: httpx.Response) -> ModelError:
         self._sent = False
         body = b""
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > _ERROR_BYTES:
-                break
+        with suppress(httpx.TransportError):  # the status says enough
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _ERROR_BYTES:
+                    break
         return status_error(response.status_code, response.headers, body)
 
     def _is_stream(self, response: httpx.Response) -> bool:

@@ -283,7 +283,9 @@ class FakeTime:
             loop.close()
 
     @staticmethod
-    def transport(*steps: bytes | float, before_headers: float = 0) -> httpx.MockTransport:
+    def transport(
+        *steps: bytes | float, before_headers: float = 0, status: int = 200
+    ) -> httpx.MockTransport:
         """Answers with the given bytes; a number among them is a pause in seconds."""
 
         async def body() -> AsyncIterator[bytes]:
@@ -296,7 +298,7 @@ class FakeTime:
         async def answer(request: httpx.Request) -> httpx.Response:
             await asyncio.sleep(before_headers)
             headers = {"content-type": "text/event-stream"}
-            return httpx.Response(200, headers=headers, content=body())
+            return httpx.Response(status, headers=headers, content=body())
 
         return httpx.MockTransport(answer)
 

@@ -56,6 +56,18 @@ def test_a01_fragments_that_fit_two_calls_are_an_error_and_never_merged(wire: An
     assert "without index, id or name" in str(wire.error(stream))
 
 
+def test_a01_an_index_on_continuations_only_counts_the_calls_in_order(wire: Any) -> None:
+    stream = [
+        wire.D(wire.calls(wire.tool(id="call_a", name="get_weather"))),
+        wire.D(wire.calls(wire.tool(id="call_b", name="get_time"))),
+        wire.D(wire.calls(wire.tool(0, arguments=WEATHER.arguments))),
+        wire.D(wire.calls(wire.tool(1, arguments=TIME.arguments))),
+        wire.F("tool_calls"),
+        wire.DONE,
+    ]
+    assert wire.reply(stream).calls == (WEATHER, TIME)
+
+
 def test_a01_every_call_numbered_0_stays_its_own(wire: Any) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, "call_a", "get_weather", arguments=WEATHER.arguments))),
@@ -174,6 +186,11 @@ def test_a05_no_arguments_are_the_empty_object(wire: Any, pieces: list[str | Non
     stream += [wire.D(wire.calls(wire.tool(0, arguments=piece))) for piece in pieces]
     (call,) = wire.reply([*stream, wire.F("tool_calls"), wire.DONE]).calls
     assert json.loads(call.arguments) == {}
+
+
+def test_a05_no_arguments_of_a_cut_reply_stay_none(wire: Any) -> None:
+    stream = [wire.D(wire.calls(wire.tool(0, "a", "f"))), wire.F("length"), wire.DONE]
+    assert wire.reply(stream).calls == (Call("a", "f", ""),)
 
 
 def test_a05f_truncated_arguments_are_left_for_the_loop_to_refuse(wire: Any) -> None:

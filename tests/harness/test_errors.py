@@ -106,6 +106,12 @@ def test_the_service_may_say_whether_to_retry(wire: Any, said: str, status: int)
     assert error.request_id == "r1"
 
 
+def test_an_error_whose_body_breaks_keeps_its_status(wire: Any) -> None:
+    answer = wire.Answer([b'{"error', wire.RST], 503, "application/json", framing="chunked")
+    error = wire.error(answer)
+    assert (error.status, error.retryable, error.partial) == (503, True, None)
+
+
 def test_a_redirect_is_not_followed_and_says_where_to(wire: Any) -> None:
     answer = wire.Answer([b""], 307, headers={"location": "https://elsewhere.test/v1"})
     error = wire.error(answer)

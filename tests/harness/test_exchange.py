@@ -88,6 +88,18 @@ def test_a_finished_stream_waits_a_little_for_usage_and_not_for_the_stall(
     assert at < 10
 
 
+def test_a13d_nothing_is_awaited_after_done(wire: Any, fake_time: Any) -> None:
+    transport = fake_time.transport(wire.D({"content": "x"}), wire.F("stop"), wire.DONE, 3600.0)
+    reply, at = _timed(fake_time, transport)
+    assert reply.text == "x"
+    assert at < 1
+
+
+def test_an_endless_error_body_is_not_read_to_its_end(wire: Any, fake_time: Any) -> None:
+    error, at = _timed(fake_time, fake_time.transport(*[b"x" * 40_000] * 2, 3600.0, status=500))
+    assert (error.status, at) == (500, 0.0)
+
+
 def test_a_silent_socket_is_closed_when_time_is_up(wire: Any) -> None:
     async def ask() -> None:
         async with wire.Server([wire.D({"content": "x"}), wire.HOLD]) as server:
