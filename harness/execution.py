@@ -89,7 +89,7 @@ class Work:
     async def _await(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         try:
             ended = Ended(await coroutine)
-        except (Exception, asyncio.CancelledError) as error:
+        except BaseException as error:  # whatever a tool raises is its result
             ended = Ended(error=error)
         self._deliver(ended)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Event, current_thread, main_thread
 from typing import Any
 
 from harness.cancel import Cancel
@@ -17,6 +20,7 @@ from harness.stop import Condition
 from harness.storage import Storage
 from harness.tools import Tool
 from harness.trace import Trace
+from harness.verify.verifier import Verifier
 
 
 def run(
@@ -32,6 +36,7 @@ def run(
     settings: Settings | None = None,
     clock: Clock | None = None,
     on_text: Callable[[str], None] | None = None,
+    verify: Verifier | None = None,
 ) -> RunState:
     """`arun` to its end, in this thread; see there for arguments and exceptions.
 
@@ -54,6 +59,7 @@ def run(
             settings=settings,
             clock=clock,
             on_text=on_text,
+            verify=verify,
         ),
         signal,
     )
@@ -70,15 +76,35 @@ def _inside_loop() -> bool:
 def _until_done(coroutine: Coroutine[Any, Any, RunState], cancel: Cancel) -> RunState:
     """Like `asyncio.run`, but a tool that ignores its cancellation does not keep it from ending."""
     loop = asyncio.new_event_loop()
-    task = loop.create_task(coroutine)
     try:
-        return loop.run_until_complete(task)
-    except KeyboardInterrupt:
-        cancel.set("keyboard interrupt")
-        loop.run_until_complete(task)
-        raise
+        with _interrupts(loop, cancel) as pressed:
+            state = loop.run_until_complete(coroutine)
     finally:
         _close(loop)
+    if pressed.is_set():
+        raise KeyboardInterrupt
+    return state
+
+
+@contextmanager
+def _interrupts(loop: asyncio.AbstractEventLoop, cancel: Cancel) -> Iterator[Event]:
+    """While it lasts, Ctrl-C sets the signal; what it yields tells whether that happened."""
+    pressed = Event()
+
+    def press() -> None:
+        pressed.set()
+        cancel.set("keyboard interrupt")
+
+    # as asyncio.run does: only in the main thread, and over no handler of somebody else's
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not ours or current_thread() is not main_thread():
+        yield pressed
+        return
+    loop.add_signal_handler(signal.SIGINT, press)
+    try:
+        yield pressed
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:

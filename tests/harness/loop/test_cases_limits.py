@@ -205,7 +205,11 @@ state = run(RunState.start("t"), model=model, tools=[hang], stop=MaxTurns(5))
 print(state.status)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=20,
     )
     assert (done.stdout, done.stderr, done.returncode) == ("completed\n", "", 0)
 

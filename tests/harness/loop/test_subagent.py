@@ -1,0 +1,159 @@
+"""A sub-agent as a tool: what comes back, what it costs, what its limits do to the parent."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import (
+    ListTrace,
+    MaxCost,
+    MaxTurns,
+    RunState,
+    Settings,
+    Status,
+    Store,
+    Tool,
+    run,
+    subagent,
+)
+from harness.models.base import ModelError, Usage
+from harness.scripted import ScriptedModel, calls, says
+from harness.trace import RunStopped, TurnEvent
+
+CHEAP = Usage(500, 50)
+
+
+def research(model: ScriptedModel, ledger: Any, **given: Any) -> Tool:
+    stop = given.pop("stop", MaxTurns(6) | MaxCost("0.05"))
+    return subagent(
+        "research",
+        "Answer a question.",
+        model=model,
+        tools=[ledger.read],
+        stop=stop,
+        system="You only read.",
+        **given,
+    )
+
+
+def parent() -> ScriptedModel:
+    return ScriptedModel([calls(("a", "research", {"question": "why?"})), says("done")])
+
+
+def go(ledger: Any, child: ScriptedModel, price: Any, **given: Any) -> tuple[RunState, Any]:
+    model = parent()
+    state = run(
+        RunState.start("task", run_id="r"),
+        model=model,
+        tools=[research(child, ledger, **given.pop("agent", {}))],
+        stop=MaxTurns(5) | MaxCost("1"),
+        price=price,
+        **given,
+    )
+    return state, model
+
+
+def test_only_the_final_text_comes_back_and_the_cost_is_in_the_parents_total(
+    ledger: Any, price: Any
+) -> None:
+    child = ScriptedModel([calls(("x", "read", {}), usage=CHEAP), says("because", usage=CHEAP)])
+    trace = ListTrace()
+    state, model = go(ledger, child, price, trace=trace)
+    assert model.requests[1][-1].content == "because"
+    assert [m.role for m in child.requests[0]] == ["system", "user"]
+    assert child.requests[0][1].content == "why?"
+    assert (state.status, len(state.turns), state.tool_runs) == (Status.COMPLETED, 2, 1)
+    assert state.input_tokens == 2 * 1000 + 2 * 500
+    spent = sum((price.cost(usage) for usage in [*model.charged, *child.charged]), Decimal(0))
+    assert state.cost_usd == spent
+    ids = [event.run_id for event in trace.events if isinstance(event, TurnEvent)]
+    assert ids == ["r", "r/1.0", "r/1.0", "r"]
+
+
+def test_the_limit_of_a_sub_agent_is_a_result_in_words_and_not_a_stop(
+    ledger: Any, price: Any
+) -> None:
+    child = ScriptedModel(lambda n, _: calls((f"x{n}", "read", {}), usage=CHEAP))
+    state, model = go(ledger, child, price, settings=Settings(errors="fatal"))
+    assert len(child.requests) == 6
+    result = model.requests[1][-1]
+    assert (result.content, result.outcome) == ("no result (max_turns (6 of 6))", "error")
+    assert state.status is Status.COMPLETED
+
+
+def test_a_sub_agent_that_fails_or_says_nothing_gives_no_result(ledger: Any, price: Any) -> None:
+    _, model = go(ledger, ScriptedModel([ModelError("401: no", status=401)]), price)
+    assert model.requests[1][-1].content == "no result (provider_error: 401: no)"
+    _, model = go(ledger, ScriptedModel([says("")], forever=True), price)
+    assert model.requests[1][-1].content == "no result (empty_replies (2 of 2))"
+
+
+def test_what_the_sub_agent_spends_counts_against_the_parents_budget(
+    ledger: Any, price: Any
+) -> None:
+    child = ScriptedModel([calls(("x", "read", {})), says("because")])
+    model = parent()
+    state = run(
+        RunState.start("task", run_id="r"),
+        model=model,
+        tools=[research(child, ledger)],
+        stop=MaxCost("0.005"),
+        price=price,
+    )
+    assert (state.reason, len(model.requests)) == ("max_cost", 1)
+    assert state.cost_usd == 3 * price.cost(Usage(1000, 100))
+
+
+def test_a_resumed_parent_goes_on_with_the_sub_agent_where_it_was(
+    ledger: Any, price: Any, tmp_path: Path
+) -> None:
+    class Mortal(Store):
+        """A store of a process that may be dead."""
+
+        dead = False
+
+        def save(self, state: RunState, *, durable: bool = False) -> None:
+            if self.dead:
+                raise OSError("dead")
+            super().save(state, durable=durable)
+
+    def die(turn: int, _: Any) -> Any:
+        store.dead = turn == 1
+        return calls((f"x{turn}", "read", {}), usage=CHEAP)
+
+    child, model = ScriptedModel(die), parent()
+    tools = [research(child, ledger)]
+    stop = MaxTurns(5)
+    with Mortal(tmp_path / "runs.db") as store:
+        with pytest.raises(OSError, match="dead"):
+            run(
+                RunState.start("t", run_id="r"),
+                model=model,
+                tools=tools,
+                stop=stop,
+                store=store,
+                price=price,
+            )
+        store.dead = False
+        child = ScriptedModel(lambda n, _: says("found", usage=CHEAP))
+        tools = [research(child, ledger)]
+        state = store.load("r")
+        state = run(state, model=model, tools=tools, stop=stop, store=store, price=price)
+        assert (state.status, len(child.requests)) == (Status.COMPLETED, 1)
+        assert [m.role for m in child.requests[0]] == ["system", "user", "assistant", "tool"]
+        agent = store.load("r/1.0")
+    assert agent.parent == "r"
+    assert [lost.why for lost in agent.lost] == ["in flight when the process ended"]
+    assert state.input_tokens == 2 * 1000 + agent.input_tokens
+    assert state.estimated
+
+
+def test_each_agent_has_one_terminal_event_of_its_own(ledger: Any, price: Any) -> None:
+    trace = ListTrace()
+    go(ledger, ScriptedModel([says("because")]), price, trace=trace)
+    ends = [(e.run_id, e.reason) for e in trace.events if isinstance(e, RunStopped)]
+    assert ends == [("r/1.0", "answered"), ("r", "answered")]
