@@ -70,6 +70,7 @@ def _mark(leg: Leg, tool: Tool, call: PendingCall) -> None:
     call.phase = "started"
     leg.state.tool_runs += 1
     if not tool.read_only:
+        leg.state.writes += 1
         leg.save(durable=True)
 
 
@@ -82,6 +83,7 @@ async def _execute(leg: Leg, tool: Tool, call: PendingCall) -> Execution:
 
     def late(ended: Ended) -> None:
         ok = ended.error is None
+        leg.state.writes += not tool.read_only  # what was verified before may not hold any more
         leg.emit(LateEffect(leg.state.run_id, tool.name, call.call.id, ok))
 
     try:

@@ -26,6 +26,7 @@ from harness.trace import (
     ToolEnd,
     Trace,
 )
+from harness.verify.verifier import Verifier
 from harness.ways_out import Status, Stop, StopKind
 
 
@@ -44,6 +45,7 @@ class Leg:
     settings: Settings
     clock: Clock
     on_text: Callable[[str], None] | None
+    verifier: Verifier | None = None
     cache: ResultCache = field(init=False)
     taken: set[str] = field(init=False)
     _began: float = field(init=False)
@@ -133,8 +135,7 @@ class Leg:
         self.state.end(stop)
         if stop.kind is StopKind.CANCELLED or stop.status is Status.FAILED:
             self._answer_all(stop)
-        if stop.kind is StopKind.ANSWERED:
-            self.state.answer = self.state.messages[-1].content or ""
+        self.state.answer = self.state.claim or ""
         self.save()
         for call in self.state.pending:
             if call.phase == "awaiting" and stop.kind is StopKind.APPROVAL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from harness import charging, recovery, requests
+from harness import charging, recovery, requests, verification
 from harness.calls import interruption, next_call, perform
 from harness.cancel import Cancel
 from harness.charging import Pricing
@@ -21,6 +21,7 @@ from harness.storage import NoStore, Storage
 from harness.toolbox import Toolbox
 from harness.tools import Tool
 from harness.trace import Trace, no_trace
+from harness.verify.verifier import Verifier
 from harness.ways_out import Status, Stop, StopKind, weightiest
 
 
@@ -37,12 +38,14 @@ async def arun(
     settings: Settings | None = None,
     clock: Clock | None = None,
     on_text: Callable[[str], None] | None = None,
+    verify: Verifier | None = None,
 ) -> RunState:
     """Move the run on, in place, until it ends or a person is needed; returns it.
 
     A stop of the run is never an exception: read `state.status` and `state.stop`. A run that is
     completed or failed is returned as it is. `stop` None means no limit. `price` is in USD per
-    million tokens, one `Price` or a `PriceTable`.
+    million tokens, one `Price` or a `PriceTable`. With `verify` a reply that claims to be done
+    completes the run only once its check has passed.
 
     Raises `UnknownPrice` where a budget has no price to go by, `ValueError` for tools that cannot
     be offered, `RunBusy` and `StaleRun` where another process has the run: nothing was sent then.
@@ -59,6 +62,7 @@ async def arun(
         settings=settings or Settings(),
         clock=clock or SystemClock(),
         on_text=on_text,
+        verifier=verify,
     )
     if any(leaf.needs_price for leaf in leg.condition.leaves()):
         charging.refuse_unpriced(price, model.name)
@@ -86,6 +90,7 @@ async def _go(leg: Leg) -> None:
 async def _step(leg: Leg) -> Stop | None:
     """Stop conditions, then one pending call, then the model."""
     examine(leg)
+    await verification.check(leg)
     stop = gate(leg)
     if stop is not None:
         return stop
@@ -101,7 +106,8 @@ def gate(leg: Leg) -> Stop | None:
     It is passed before the model is asked and before each tool starts.
     """
     leg.tick()
-    holds = [*_cancelled(leg), *completion(leg.state)]
+    rounds, verifying = leg.settings.verifications, leg.verifier is not None
+    holds = [*_cancelled(leg), *completion(leg.state, rounds, verifying=verifying)]
     fired = leg.condition(leg.state)
     if fired and (wait := interruption(leg.state)) is not None:
         holds.append(wait)

@@ -26,6 +26,9 @@ class Settings:
     tokens charged for a reply that was lost in flight and has no such limit.
     `tool_timeout`: seconds for tools without their own; `grace`: seconds a cancelled tool has to
     return.
+    `verifications`: failed checks of a claim to be done, over the whole run, that end it (None: no
+    limit); `verifier_retries`: how often a verifier that breaks is tried again for one claim;
+    `verifier_timeout`: seconds that a check may take.
     `empty_replies`, `truncated_replies`: how many in a row end the run (None: no limit).
     """
 
@@ -40,3 +43,6 @@ class Settings:
     grace: float = 0.15
     empty_replies: int | None = 2
     truncated_replies: int | None = 3
+    verifications: int | None = 3
+    verifier_retries: int = 1
+    verifier_timeout: float | None = None

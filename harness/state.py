@@ -119,6 +119,28 @@ class Request(msgspec.Struct, frozen=True):
     output_bound: int
 
 
+UNFINISHED = frozenset({"length", "pause", "content_filter", "refusal", "context_window"})
+"""Finish reasons of a reply that is no claim to be done: cut, to be continued, or withheld."""
+
+VerdictKind = Literal["pass", "stale", "fail", "error", "unreachable"]
+
+
+class Check(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a verifier said of one claim to be done.
+
+    `turn` is the reply that made the claim, `leg` the leg in which it was checked, `writes` how
+    many calls with effects had been started by then: once there are more, the check is stale.
+    `feedback` is what the model is told, `evidence` what a person may want to see.
+    """
+
+    turn: int
+    leg: int
+    verdict: VerdictKind
+    feedback: str = ""
+    writes: int = 0
+    evidence: dict[str, Any] = {}
+
+
 class Times(msgspec.Struct):
     """Clock readings, in seconds: the epoch at the start, then elapsed and active since.
 
@@ -134,6 +156,7 @@ class Times(msgspec.Struct):
 class RunState(msgspec.Struct, omit_defaults=True):
     """A run, whole and serialisable; `run` moves it on in place and returns it.
 
+    `writes` counts the calls with effects that were started, `checks` what verifiers said.
     Totals (`tool_runs`, tokens, `cost_usd` in USD) include sub-agents and requests that were
     lost; `unpriced` counts requests whose price is not known, which `cost_usd` leaves out.
     `leg_turns` is how many turns there were when the leg began that streaks are counted in.
@@ -143,11 +166,13 @@ class RunState(msgspec.Struct, omit_defaults=True):
     messages: list[Message] = []
     turns: list[TurnRecord] = []
     lost: list[LostRequest] = []
+    checks: list[Check] = []
     pending: list[PendingCall] = []
     status: Status = Status.RUNNING
     stop: Stop | None = None
     answer: str = ""
     tool_runs: int = 0
+    writes: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
@@ -198,6 +223,25 @@ class RunState(msgspec.Struct, omit_defaults=True):
     def reason(self) -> str | None:
         """Why the run ended, in one word or the caller's own; None while it goes on."""
         return None if self.stop is None else self.stop.reason
+
+    @property
+    def claim(self) -> str | None:
+        """The last reply's text, if that reply says that the work is done: it asks for nothing.
+
+        None while the run is at work, and for a reply that did not come to its end.
+        """
+        turn = self.turns[-1] if self.turns else None
+        if turn is None or turn.calls or turn.empty or turn.finish in UNFINISHED:
+            return None
+        return self.messages[turn.sent].content or ""
+
+    @property
+    def verified(self) -> bool:
+        """Whether the last claim passed its check and nothing was written since."""
+        check = self.checks[-1] if self.checks else None
+        if check is None or self.claim is None:
+            return False
+        return (check.verdict, check.turn, check.writes) == ("pass", len(self.turns), self.writes)
 
     @property
     def total_tokens(self) -> int:

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import msgspec
 
-from harness.state import Outcome
+from harness.state import Outcome, VerdictKind
 from harness.ways_out import Status
 
 
@@ -94,6 +94,15 @@ class Note(Event, frozen=True, tag="note"):
     """Something odd that did not spoil the run, in words."""
 
     text: str
+
+
+class Verification(Event, frozen=True, tag="verification"):
+    """A claim to be done was checked; `feedback` is why it did not pass."""
+
+    turn: int
+    verdict: VerdictKind
+    feedback: str
+    ms: float
 
 
 class RunStopped(Event, frozen=True, tag="run_stopped"):

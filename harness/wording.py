@@ -37,6 +37,12 @@ def cut_off(finish: str) -> str:
     return f"Not run: the reply ended with {finish}."
 
 
+def not_done(feedback: str, count: int, rounds: int | None) -> str:
+    """A claim to be done did not pass its check."""
+    which = f"check {count}" if rounds is None else f"check {count} of {rounds}"
+    return f"Not done yet ({which} failed): {feedback}"
+
+
 def interrupted() -> str:
     """The process died while the call ran."""
     return (

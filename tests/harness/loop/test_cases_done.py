@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import threading
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -17,7 +17,6 @@ from harness import (
     RunState,
     Settings,
     Status,
-    ToolContext,
     run,
     say,
     subagent,
@@ -25,7 +24,7 @@ from harness import (
 )
 from harness.models.base import Usage
 from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import Verification
+from harness.trace import Event, LateEffect, Verification
 from harness.verify import Claim, Verdict, failed, passed, stale, unreachable
 
 
@@ -239,19 +238,32 @@ def test_what_a_verifier_spends_is_in_the_total_of_the_run(price: Any) -> None:
     assert state.cost_usd == Decimal("0.0026")
 
 
-def test_a_tool_given_up_that_writes_after_all_unsettles_what_was_verified(ledger: Any) -> None:
+def test_a_tool_given_up_that_writes_during_the_check_has_it_made_again() -> None:
+    release, late, asked = threading.Event(), threading.Event(), []
+
     @tool
-    def slow(ctx: ToolContext) -> str:
-        """Ignores its cancellation for a moment."""
-        ctx.cancel.wait_sync(5)
+    def slow() -> str:
+        """Ignores its cancellation until it is released."""
+        release.wait(5)
         return "wrote after all"
 
+    def verify(claim: Claim) -> bool:
+        asked.append(claim.state.writes)
+        release.set()
+        return late.wait(5)
+
+    def trace(event: Event) -> None:
+        if isinstance(event, LateEffect):
+            late.set()
+
     model = ScriptedModel([calls(("a", "slow", {})), says("done")])
-    settings = Settings(tool_timeout=0.01, grace=0.0)
-    state = run(start(), model=model, tools=[slow], stop=None, settings=settings, verify=_true)
-    assert state.verified == (state.writes == state.checks[-1].writes)
-    assert json.loads(state.to_json())["checks"][0]["verdict"] == "pass"
-
-
-def _true(claim: Claim) -> bool:
-    return True
+    state = run(
+        start(),
+        model=model,
+        tools=[slow],
+        stop=None,
+        settings=Settings(tool_timeout=0.01, grace=0.0),
+        verify=verify,
+        trace=trace,
+    )
+    assert (asked, state.reason, state.verified) == ([1, 2], "verified", True)

@@ -1,0 +1,48 @@
+"""What the loop needs of a verifier, and what a verifier may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+from harness.cancel import Cancel
+from harness.models.base import Usage
+from harness.state import RunState
+from harness.verify.verdict import Verdict, failed, passed
+
+Answer = Verdict | bool
+"""What a verifier returns: a verdict; True is `pass`, False is `fail` without words of its own."""
+
+UNSAID = "the check did not pass."
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A reply that says that the work is done, and what a verifier may use to judge it.
+
+    `state` is to be read, not changed. `cancel` is set when the run is cancelled or the check takes
+    too long. `charge` adds a request of the verifier's own to the run: usage, and cost in USD or
+    None where the price is not known.
+    """
+
+    answer: str
+    state: RunState
+    cancel: Cancel
+    charge: Callable[[Usage, Decimal | None], None]
+
+
+class Verifier(Protocol):
+    """Judges a claim; sync (run in a thread) or async. What it raises counts as `error`."""
+
+    def __call__(self, claim: Claim) -> Answer | Awaitable[Answer]: ...
+
+
+def verdict_of(answer: object) -> Verdict:
+    """The verdict that an answer stands for; raises `TypeError` for anything else."""
+    if isinstance(answer, Verdict):
+        return answer
+    if isinstance(answer, bool):
+        return passed() if answer else failed(UNSAID)
+    raise TypeError(f"a verifier returns a Verdict or a bool, not {type(answer).__name__}")
