@@ -126,7 +126,7 @@ class App:
             await send_whole(send, body, headers=job.headers)
             return
         conversation, completion = self.provider.answer(job)
-        if completion.pace is not None:
+        if completion.pace is not None or job.struck is not None:
             await self._play(job, delivery(job, conversation, completion), receive, send)
             return
         if conversation.stream:
@@ -140,8 +140,12 @@ class App:
 
     async def _play(self, job: Job, steps: Iterable[Step], receive: Receive, send: Send) -> None:
         player = Player(receive, send, job.transport, partial(self._note, job))
-        job.clocked = player.clocked
-        await player.play(steps)
+        if job.completion is not None and job.completion.pace is not None:
+            job.clocked = player.clocked
+        try:
+            await player.play(steps)
+        finally:
+            job.begun = player.begun
 
     async def _stream(
         self, job: Job, frames: Iterator[Frame], receive: Receive, send: Send

@@ -44,6 +44,10 @@ class Bounded(Generic[K, V]):
             self.used -= self._entries.popitem(last=False)[1][1]
         return value
 
+    def known(self) -> list[K]:
+        """The keys that are remembered, the longest unused first."""
+        return list(self._entries)
+
     def drop(self, key: K) -> None:
         """Forget `key`, if it is there."""
         entry = self._entries.pop(key, None)

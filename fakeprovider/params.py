@@ -1,22 +1,26 @@
 """Path parameters: options that ride in a base URL, through any client.
 
-`/runaway;turn_offset=2,turn_from=last_user/v1`: names are reserved, an unknown one is an error.
+`/runaway;turn_offset=2,turn_from=last_user/v1`: an unknown name is an error. A fault has its own
+parameters, `/runaway;fault=rate_limited,turn=3,times=2/v1`; a further one stands in a further part,
+`/runaway;fault=cut,turn=1;fault=overloaded,turn=2/v1`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from fakeprovider import pacing
 from fakeprovider.conversation import Conversation
+from fakeprovider.faults import NONE, BadFault, Chaos, Orders, Plan, plan
 from fakeprovider.presets import PRESETS
 from fakeprovider.replies import Pace
 
 TurnFrom: TypeAlias = Literal["start", "last_user"]
 
-RESERVED = ("fault", "turn", "times", "chaos", "seed")
-"""Names that other options will have; refused until then rather than ignored."""
+OPTIONS = ("client", "turn_from", "turn_offset", *pacing.WORDS, "chaos", "seed")
+"""The names of what is not a fault's."""
 
 
 class BadParameter(ValueError):
@@ -30,13 +34,14 @@ class Params:
     `turn_from` says where turns count from: the `start` of the conversation, or the `last_user`
     message, for several tasks in one conversation. `turn_offset` turns are not counted: few-shot
     examples, or an assistant message that the client made up. `client` names a client preset.
-    `pace` is how fast replies come, None for the script's own pace.
+    `pace` is how fast replies come, None for the script's own pace. `orders` are the faults.
     """
 
     turn_from: TurnFrom = "start"
     turn_offset: int = 0
     client: str = ""
     pace: Pace | None = None
+    orders: Orders = NONE
 
     def view(self, conversation: Conversation) -> Conversation:
         """The conversation as the script is to see it."""
@@ -49,23 +54,54 @@ class Params:
 
 
 def parse(text: str) -> Params:
-    """Params from `name=value,name=value`; raises `BadParameter`."""
-    found: dict[str, str] = {}
-    for pair in text.split(","):
+    """Params from `name=value,name=value`, in parts with a `;` between; raises `BadParameter`."""
+    options: dict[str, str] = {}
+    plans: list[Plan] = []
+    try:
+        for part in text.split(";"):
+            words = _pairs(part, options)
+            if "fault" in words:
+                plans.append(plan(words.pop("fault"), words))
+            elif words:
+                raise _unknown(next(iter(words)))
+        params = Params(pace=pacing.read(options), orders=Orders(tuple(plans), chaos(options)))
+    except (pacing.BadPace, BadFault) as error:
+        raise BadParameter(str(error)) from None
+    for name in ("turn_from", "turn_offset", "client"):
+        if name in options:
+            params = _set(params, name, options[name])
+    return params
+
+
+def _pairs(part: str, options: dict[str, str]) -> dict[str, str]:
+    """The words of one part that are no options; those are added to `options`."""
+    words: dict[str, str] = {}
+    for pair in part.split(","):
         name, equals, value = pair.partition("=")
         if not equals:
             raise BadParameter(f"path parameter {pair!r} is not of the form name=value")
-        if name in found:
+        if name in words or name in options:
             raise BadParameter(f"path parameter {name!r} is given twice")
-        found[name] = value
+        (options if name in OPTIONS else words)[name] = value
+    return words
+
+
+def _unknown(name: str) -> BadParameter:
+    known = ", ".join(("fault", *OPTIONS))
+    return BadParameter(f"unknown path parameter {name!r}; there are: {known}")
+
+
+def chaos(words: Mapping[str, str]) -> Chaos | None:
+    """The chaos that `chaos` and `seed` say; raises `BadFault`."""
+    if "chaos" not in words:
+        if "seed" in words:
+            raise BadFault("seed needs chaos=SHARE beside it")
+        return None
     try:
-        params = Params(pace=pacing.read(found))
-    except pacing.BadPace as error:
-        raise BadParameter(str(error)) from None
-    for name, value in found.items():
-        if name not in pacing.WORDS:
-            params = _set(params, name, value)
-    return params
+        return Chaos(float(words["chaos"]), int(words.get("seed", "0")))
+    except (ValueError, OverflowError):
+        told = ", ".join(f"{name}={words[name]!r}" for name in ("chaos", "seed") if name in words)
+        raise BadFault(f"{told}: chaos must be 0 to 1, seed a whole number") from None
 
 
 def _set(params: Params, name: str, value: str) -> Params:
@@ -73,12 +109,7 @@ def _set(params: Params, name: str, value: str) -> Params:
         return replace(params, turn_from=_turn_from(value))
     if name == "turn_offset":
         return replace(params, turn_offset=_turn_offset(value))
-    if name == "client":
-        return replace(params, client=_client(value))
-    if name in RESERVED:
-        raise BadParameter(f"path parameter {name!r} is reserved and does nothing yet")
-    known = ", ".join(("client", "turn_from", "turn_offset", *pacing.WORDS))
-    raise BadParameter(f"unknown path parameter {name!r}; there are: {known}")
+    return replace(params, client=_client(value))
 
 
 def _client(value: str) -> str:

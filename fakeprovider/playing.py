@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from time import perf_counter
 
 from fakeprovider import transport as connections
 from fakeprovider.asgi import ClientLeft, Receive, Send
@@ -45,6 +46,7 @@ class Player:
         heard: Callable[[bytes], None] = lambda data: None,
     ) -> None:
         self.clocked = Clocked()
+        self.begun = False
         self._receive = receive
         self._send = send
         self._transport = transport
@@ -54,17 +56,19 @@ class Player:
 
     async def play(self, steps: Iterable[Step]) -> None:
         """Send everything, each at its time, and end as the steps say."""
-        self._loop = asyncio.get_running_loop()
-        self._begun = self._loop.time()
+        self._start_time = perf_counter()
         self._leaving = asyncio.ensure_future(self._left())
         try:
             for step in steps:
                 await self._take(step)
                 if isinstance(step, Cut):
                     return
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            await self._finish()
         finally:
             self._leaving.cancel()
+
+    async def _finish(self) -> None:
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _take(self, step: Step) -> None:
         if isinstance(step, Start):
@@ -80,6 +84,7 @@ class Player:
             await self._cut(step)
 
     async def _start(self, start: Start) -> None:
+        self.begun = True
         headers = [(one.encode("latin-1"), two.encode("latin-1")) for one, two in start.headers]
         if start.length is not None:
             headers.append((b"content-length", b"%d" % start.length))
@@ -92,14 +97,14 @@ class Player:
             raise ClientLeft
         self._heard(piece.data)
         await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
-        now = self._loop.time() - self._begun
+        now = perf_counter() - self._start_time
         self.clocked.take(piece, piece.due + self._later, now)
         self._sent += 1
         if self._sent % _TURN == 0:
             await asyncio.sleep(0)
 
     async def _until(self, due: float) -> None:
-        left = self._begun + due + self._later - self._loop.time()
+        left = self._start_time + due + self._later - perf_counter()
         if left > 0:
             await self._pause(left)
 
@@ -114,6 +119,8 @@ class Player:
     async def _cut(self, cut: Cut) -> None:
         if self._transport is None:
             raise ConnectionError("the connection cannot be cut under another server than ours")
+        if cut.complete:
+            await self._finish()
         if cut.how == "reset":
             connections.reset(self._transport)
         else:

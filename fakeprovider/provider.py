@@ -13,6 +13,7 @@ from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import BadFault, Faults, Moment, Plan
+from fakeprovider.faults.events import edit
 from fakeprovider.faults.kind import Asked
 from fakeprovider.formats import check_form
 from fakeprovider.job import Job
@@ -103,11 +104,12 @@ class Provider:
 
     def _strike(self, job: Job, conversation: Conversation, reply: Reply) -> Plan | None:
         """The fault that is due now; none for a side request, which is no turn of the script."""
-        if job.turn is None:
+        orders = job.route.params.orders
+        if job.turn is None or not (reply.fault or orders or self.faults.orders):
             return None
         moment = Moment(job.dialect.NAME, conversation, reply, job.turn, job.run, job.head.attempt)
         try:
-            choice = self.faults.choose(moment, job.route.params.orders)
+            choice = self.faults.choose(moment, orders)
         except BadFault as error:
             raise _failed(job.script, str(error)) from None
         job.attempt = choice.attempt
@@ -124,7 +126,21 @@ class Provider:
             raise too_deep() from None
         if conversation is not None:
             self._check(job, conversation)
+            return self._miscount(job, conversation, body)
         return body
+
+    def _miscount(self, job: Job, conversation: Conversation, body: bytes) -> bytes:
+        """The count as a fault makes it, if there is one; raises `ApiError` for no such endpoint."""
+        struck = job.struck = self.faults.miscount(job.dialect.NAME, job.route.params.orders)
+        if struck is None or struck.kind.count is None:
+            return body
+        told = struck.kind.count(conversation.prompt_tokens, struck.values)
+        if told is None:
+            path = job.route.endpoint
+            raise ApiError(
+                404, f"There is nothing at {path}.", kind="not_found", code="unknown_url"
+            )
+        return edit(body, input_tokens=told)
 
     def _read(self, job: Job) -> Known:
         """The request, read now or remembered."""

@@ -33,9 +33,13 @@ class Hold(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """The end of the connection: `close` sends what is under way, then FIN; `reset` sends RST."""
+    """The end of the connection: `close` sends what is under way, then FIN; `reset` sends RST.
+
+    `complete` ends the reply properly first.
+    """
 
     how: Literal["close", "reset"]
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,220 @@
+"""Calls whose name, arguments or ids are not what they should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from fakeprovider.completion import Completion
+from fakeprovider.faults import deltas
+from fakeprovider.faults.content import answered
+from fakeprovider.faults.events import decode, encode, read_all
+from fakeprovider.faults.kind import Asked, Kind, Param, Scene
+from fakeprovider.protocols.base import Frame
+from fakeprovider.replies import Block, Finish, ToolCall
+
+
+def _each(asked: Asked, change: Callable[[str], str], finish: Finish | None = None) -> Completion:
+    """The reply with the arguments of every call changed."""
+    blocks = (
+        replace(block, arguments=change(block.arguments)) if isinstance(block, ToolCall) else block
+        for block in asked.reply.blocks
+    )
+    return answered(asked, *blocks, finish=finish or asked.reply.finish)
+
+
+def _malformed(asked: Asked) -> Completion:
+    return _each(asked, _in_words)
+
+
+def _in_words(arguments: str) -> str:
+    return arguments.replace('"', "'") if '"' in arguments else "{not json}"
+
+
+def _truncated(asked: Asked) -> Completion:
+    shorten = _without_last if asked.values["form"] == "valid" else _half
+    finish: Finish = asked.values["finish"]
+    return _each(asked, shorten, finish)
+
+
+def _half(arguments: str) -> str:
+    return arguments[: max(1, len(arguments) // 2)]
+
+
+def _without_last(arguments: str) -> str:
+    """Valid JSON that lacks the last of the arguments."""
+    try:
+        found = json.loads(arguments)
+    except ValueError:
+        return "{}"
+    kept = dict(list(found.items())[:-1]) if isinstance(found, dict) else {}
+    return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
+
+
+def _mistyped(asked: Asked) -> Completion:
+    change = {"values": _other_values, "array": _array, "encoded": _encoded}
+    return _each(asked, change[asked.values["form"]])
+
+
+def _other_values(arguments: str) -> str:
+    """Texts become numbers, everything else becomes text."""
+    return _mapped(arguments, lambda value: 1 if isinstance(value, str) else json.dumps(value))
+
+
+def _encoded(arguments: str) -> str:
+    """Arrays and objects come as text that holds their JSON, and so does a lone text."""
+    return _mapped(arguments, lambda value: json.dumps(value, separators=(",", ":")))
+
+
+def _mapped(arguments: str, change: Callable[[Any], Any]) -> str:
+    try:
+        found = json.loads(arguments)
+    except ValueError:
+        return arguments
+    if not isinstance(found, dict) or not found:
+        return "[]"
+    changed = {key: change(value) for key, value in found.items()}
+    return json.dumps(changed, separators=(",", ":"), ensure_ascii=False)
+
+
+def _array(arguments: str) -> str:
+    return f"[{arguments}]"
+
+
+def _emptied(asked: Asked) -> Completion:
+    empty = "  " if asked.values["form"] == "spaces" else ""
+    return _each(asked, lambda arguments: empty)
+
+
+def _nothing_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """Where nothing at all is said of arguments, not even that they are empty."""
+    for event in read_all(frames):
+        if scene.values["form"] != "none":
+            yield event.frame
+        elif calls := deltas.chat_calls(event):
+            yield deltas.with_calls(event, [_without_arguments(call) for call in calls]).frame
+        elif event.name != "content_block_delta" or deltas.arguments(event) is None:
+            yield event.frame
+
+
+def _without_arguments(call: dict[str, Any]) -> dict[str, Any]:
+    function = {key: value for key, value in call["function"].items() if key != "arguments"}
+    return {**call, "function": function}
+
+
+def _nothing_whole(body: bytes, scene: Scene) -> bytes:
+    if scene.values["form"] != "none" or scene.dialect.NAME != "chat":
+        return body
+    data = decode(body)
+    message = data["choices"][0]["message"]
+    message["tool_calls"] = [_without_arguments(call) for call in message["tool_calls"]]
+    return encode(data)
+
+
+def _unknown(asked: Asked) -> Completion:
+    first = asked.reply.calls[0]
+    renamed = replace(first, name=asked.values["tool"])
+    blocks = (renamed if block is first else block for block in asked.reply.blocks)
+    return answered(asked, *blocks, finish=asked.reply.finish)
+
+
+def _same_ids(asked: Asked) -> Completion:
+    """All calls have the id of the first; a lone call comes twice."""
+    blocks: list[Block] = list(asked.reply.blocks)
+    if len(asked.reply.calls) == 1:
+        blocks += asked.reply.calls
+    own = asked.reply.calls[0].id or f"fake{asked.conversation.position}"
+    return _named(asked, blocks, own)
+
+
+def _constant_id(asked: Asked) -> Completion:
+    return _named(asked, list(asked.reply.blocks), asked.values["id"])
+
+
+def _named(asked: Asked, blocks: list[Block], own: str) -> Completion:
+    named = (replace(block, id=own) if isinstance(block, ToolCall) else block for block in blocks)
+    return answered(asked, *named, finish=asked.reply.finish)
+
+
+KINDS = (
+    Kind(
+        name="malformed_arguments",
+        group="content",
+        line="Arguments that are no JSON (single quotes).",
+        source="simonw/llm#1104, NousResearch/hermes-agent#83229",
+        needs="a call",
+        reply=_malformed,
+    ),
+    Kind(
+        name="truncated_arguments",
+        group="content",
+        line="Arguments that end in the middle, and a finish reason that may deny it.",
+        source="vllm-project/vllm#46303, NousResearch/hermes-agent#7693, jaseci-labs/jac#6766",
+        params=(
+            Param("finish", "tool_calls", "the reason that is given", ("tool_calls", "length")),
+            Param(
+                "form",
+                "cut",
+                "cut anywhere, or valid JSON without its last member",
+                ("cut", "valid"),
+            ),
+        ),
+        needs="a call",
+        reply=_truncated,
+    ),
+    Kind(
+        name="mistyped_arguments",
+        group="content",
+        line="Arguments of other types than the schema's.",
+        source="coder/coder#28044, tashfeenahmed/freellmapi#193",
+        params=(
+            Param(
+                "form",
+                "values",
+                "values of other types, an array, values as JSON in a text",
+                ("values", "array", "encoded"),
+            ),
+        ),
+        needs="a call",
+        reply=_mistyped,
+    ),
+    Kind(
+        name="empty_arguments",
+        group="content",
+        line='Arguments of a tool that takes none: "", blanks, or not mentioned.',
+        source="Kilo-Org/cloud#4753, yologdev/yoagent#153, langchain-ai/langchainjs#11383",
+        params=(Param("form", "empty", "which of them", ("empty", "spaces", "none")),),
+        needs="a call",
+        reply=_emptied,
+        whole=_nothing_whole,
+        stream=_nothing_stream,
+    ),
+    Kind(
+        name="unknown_tool",
+        group="content",
+        line="A call of a tool that does not exist.",
+        source="openai/openai-agents-python#325, openonion/connectonion#1321",
+        params=(Param("tool", "no_such_tool", "its name"),),
+        needs="a call",
+        reply=_unknown,
+    ),
+    Kind(
+        name="duplicate_ids",
+        group="content",
+        line="Two calls with one id in one reply.",
+        source="NousResearch/hermes-agent#72766, can1357/oh-my-pi#2055",
+        needs="a call",
+        reply=_same_ids,
+    ),
+    Kind(
+        name="constant_id",
+        group="content",
+        line="Calls of every turn have the same id.",
+        source="fw-ai/fireconnect#16, open-webui/open-webui#28570",
+        params=(Param("id", "call_0", "the id"),),
+        needs="a call",
+        reply=_constant_id,
+    ),
+)

@@ -1,0 +1,283 @@
+"""Chat completions whose calls, roles and choices are labelled as look-alikes label them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from fakeprovider.faults import deltas
+from fakeprovider.faults.events import Event, decode, each, encode, read_all
+from fakeprovider.faults.kind import CHAT, STREAM, Kind, Param, Scene
+from fakeprovider.protocols.base import Frame
+
+Delta = dict[str, Any]
+
+
+def _no_index(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    form = scene.values["form"]
+    events = read_all(frames)
+    if form == "one_chunk":
+        events = _in_one_chunk(list(events))
+    for event in events:
+        yield deltas.each_call(event, lambda call: _without_index(call, form)).frame
+
+
+def _without_index(call: Delta, form: str) -> Delta:
+    if form == "after_first" and call.get("index") == 0:
+        return call
+    return {key: value for key, value in call.items() if key != "index"}
+
+
+def _in_one_chunk(events: list[Event]) -> Iterator[Event]:
+    """All calls whole, in the chunk in which the first one starts."""
+    of_calls = [event for event in events if deltas.chat_calls(event)]
+    whole = deltas.with_calls(of_calls[0], _assembled(of_calls))
+    for event in events:
+        if event is of_calls[0]:
+            yield replace(whole, tokens=sum(one.tokens for one in of_calls))
+        elif event not in of_calls:
+            yield event
+
+
+def _assembled(events: Iterable[Event]) -> list[Delta]:
+    """The calls of a stream, each in one piece."""
+    calls: dict[int, Delta] = {}
+    for event in events:
+        for part in deltas.chat_calls(event):
+            known = calls.setdefault(part["index"], part)
+            if known is not part:
+                function = known["function"]
+                said = function["arguments"] + part["function"]["arguments"]
+                calls[part["index"]] = {**known, "function": {**function, "arguments": said}}
+    return list(calls.values())
+
+
+def _ids_again(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """Every further fragment repeats the id: as "" or as it is; or no fragment has one."""
+    how = scene.values["ids"]
+    ids: dict[int, str] = {}
+    return each(
+        frames, lambda event: deltas.each_call(event, lambda call: _relabelled(call, how, ids))
+    )
+
+
+def _relabelled(call: Delta, how: str, ids: dict[int, str]) -> Delta:
+    if how == "missing":
+        return {key: value for key, value in call.items() if key != "id"}
+    if call.get("id"):
+        ids[call["index"]] = call["id"]
+        return call
+    again = ids[call["index"]] if how == "repeated" else ""
+    return {"index": call["index"], "id": again, "function": call["function"]}
+
+
+def _ids_missing_whole(body: bytes, scene: Scene) -> bytes:
+    if scene.values["ids"] != "missing":
+        return body
+    data = decode(body)
+    message = data["choices"][0]["message"]
+    message["tool_calls"] = [
+        {key: value for key, value in call.items() if key != "id"} for call in message["tool_calls"]
+    ]
+    return encode(data)
+
+
+def _apart(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """Index and id first, then the name, then arguments."""
+    for event in read_all(frames):
+        calls = deltas.chat_calls(event)
+        if not calls or not calls[0].get("id"):
+            yield event.frame
+            continue
+        call = calls[0]
+        opening = {"index": call["index"], "id": call["id"], "type": call["type"]}
+        named = {"index": call["index"], "function": {"name": call["function"]["name"]}}
+        yield deltas.with_calls(event, [opening]).frame
+        yield Event("", deltas.with_calls(event, [named]).data).frame
+
+
+def _two_choices(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """A second choice, woven into the first; its calls have ids of their own."""
+    for event in read_all(frames):
+        yield event.frame
+        found = deltas.choice(event)
+        if found is not None:
+            second = deltas.each_call(event, _of_second)
+            yield Event("", deltas.with_choice(second, index=1).data).frame
+
+
+def _of_second(call: Delta) -> Delta:
+    return {**call, "id": f"{call['id']}b"} if call.get("id") else call
+
+
+def _roles(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    role = {"role": "assistant"} if scene.values["role"] == "repeated" else {}
+    return each(frames, lambda event: deltas.each_delta(event, lambda delta: _roled(delta, role)))
+
+
+def _roled(delta: Delta, role: Delta) -> Delta:
+    return {**role, **{key: value for key, value in delta.items() if key != "role"}}
+
+
+def _no_choices(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """A chunk without choices first and one in the middle, as content filters send."""
+    events = list(read_all(frames))
+    empty = events[0].with_data(choices=[])
+    for number, event in enumerate(events):
+        if number in (0, len(events) // 2):
+            yield empty.frame
+        yield event.frame
+
+
+def _finish_empty(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """`finish_reason` is "" until the last chunk that has one."""
+    return each(frames, _with_empty_finish)
+
+
+def _with_empty_finish(event: Event) -> Event:
+    found = deltas.choice(event)
+    if found is None or found["finish_reason"] is not None:
+        return event
+    return deltas.with_choice(event, finish_reason="")
+
+
+def _no_calls(scene: Scene) -> list[Delta] | None:
+    return [] if scene.values["value"] == "empty" else None
+
+
+def _without_calls(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """Deltas of text have `tool_calls` too, with nothing in it."""
+    nothing = _no_calls(scene)
+    return each(
+        frames,
+        lambda event: deltas.each_delta(event, lambda delta: {"tool_calls": nothing, **delta}),
+    )
+
+
+def _without_calls_whole(body: bytes, scene: Scene) -> bytes:
+    data = decode(body)
+    data["choices"][0]["message"].setdefault("tool_calls", _no_calls(scene))
+    return encode(data)
+
+
+def _legacy(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """The first call in the deprecated form; there was room for no other."""
+    for event in read_all(frames):
+        found = deltas.choice(event)
+        if found is None or (not deltas.chat_calls(event) and not found["finish_reason"]):
+            yield event.frame
+        elif found["finish_reason"]:
+            yield deltas.with_choice(event, finish_reason="function_call").frame
+        else:
+            call = deltas.chat_calls(event)[0]
+            if call["index"] == 0:
+                yield deltas.with_delta(event, {"function_call": call["function"]}).frame
+
+
+def _legacy_whole(body: bytes, scene: Scene) -> bytes:
+    data = decode(body)
+    found = data["choices"][0]
+    found["message"]["function_call"] = found["message"].pop("tool_calls")[0]["function"]
+    found["finish_reason"] = "function_call"
+    return encode(data)
+
+
+KINDS = (
+    Kind(
+        name="no_index",
+        group="calls",
+        line="Fragments of calls have no `index`.",
+        source="openai/openai-python#2806, jin-bo/agentao#117, SamSaffron/term-llm#314",
+        params=(
+            Param(
+                "form",
+                "none",
+                "none at all; all calls whole in one chunk; none after the first call's",
+                ("none", "one_chunk", "after_first"),
+            ),
+        ),
+        dialects=CHAT,
+        forms=STREAM,
+        needs="a call",
+        stream=_no_index,
+    ),
+    Kind(
+        name="call_ids",
+        group="calls",
+        line='Ids of calls in further fragments are "" or repeated, or there are none at all.',
+        source="symfony/ai#2220, spring-projects/spring-ai#6369, BerriAI/litellm#29514",
+        params=(Param("ids", "empty", "what they are", ("empty", "repeated", "missing")),),
+        dialects=CHAT,
+        needs="a call",
+        whole=_ids_missing_whole,
+        stream=_ids_again,
+    ),
+    Kind(
+        name="call_apart",
+        group="calls",
+        line="The id of a call, its name and its arguments come in chunks of their own.",
+        source="pipecat-ai/pipecat#5023",
+        dialects=CHAT,
+        forms=STREAM,
+        needs="a call",
+        stream=_apart,
+    ),
+    Kind(
+        name="two_choices",
+        group="calls",
+        line="A second choice, woven into the first.",
+        source="langfuse/langfuse#16998, BerriAI/litellm#35793",
+        dialects=CHAT,
+        forms=STREAM,
+        stream=_two_choices,
+    ),
+    Kind(
+        name="role",
+        group="calls",
+        line="Every delta has a role, or none has.",
+        source="https://platform.openai.com/docs/api-reference/chat/streaming",
+        params=(Param("role", "repeated", "which of the two", ("repeated", "absent")),),
+        dialects=CHAT,
+        forms=STREAM,
+        stream=_roles,
+    ),
+    Kind(
+        name="empty_choices",
+        group="calls",
+        line="Chunks with `choices: []` at the start and in the middle.",
+        source="digitalocean/langchain-gradient#27, run-llama/llama_index#22812",
+        dialects=CHAT,
+        forms=STREAM,
+        stream=_no_choices,
+    ),
+    Kind(
+        name="finish_empty",
+        group="calls",
+        line='`finish_reason` is "" on every chunk but the last.',
+        source="ollama/ollama#4357, sgl-project/sglang#3912",
+        dialects=CHAT,
+        forms=STREAM,
+        stream=_finish_empty,
+    ),
+    Kind(
+        name="tool_calls_empty",
+        group="calls",
+        line="Text comes with `tool_calls: []`, or null.",
+        source="github/copilot-sdk#616, openai/openai-node#1341",
+        params=(Param("value", "empty", "which of the two", ("empty", "null")),),
+        dialects=CHAT,
+        whole=_without_calls_whole,
+        stream=_without_calls,
+    ),
+    Kind(
+        name="function_call",
+        group="calls",
+        line="The call comes in the deprecated form, `function_call`.",
+        source="microsoft/agent-framework-go#1103",
+        dialects=CHAT,
+        needs="a call",
+        whole=_legacy_whole,
+        stream=_legacy,
+    ),
+)

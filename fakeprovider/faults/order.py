@@ -1,0 +1,170 @@
+"""Events of parallel parts that are woven together, share a number, or come out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import Any
+
+from fakeprovider.faults import deltas
+from fakeprovider.faults.events import Event, decode, each, read_all
+from fakeprovider.faults.kind import ALL, MESSAGES, STREAM, Kind, Scene
+from fakeprovider.protocols.base import Frame
+
+_PLACE = {"messages": "index", "responses": "output_index"}
+
+
+def _place(event: Event, scene: Scene) -> int | None:
+    """Which call or block an event belongs to; None for events of the reply as a whole."""
+    data = event.data or {}
+    if scene.dialect.NAME != "chat":
+        found: int | None = data.get(_PLACE[scene.dialect.NAME])
+        return found
+    calls = deltas.chat_calls(event)
+    return calls[0]["index"] if calls else None
+
+
+def _woven(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """Openings of all parts, then their events in turn; each part's own order stays."""
+    events = list(read_all(frames))
+    places = [_place(event, scene) for event in events]
+    first = next(index for index, place in enumerate(places) if place is not None)
+    last = max(index for index, place in enumerate(places) if place is not None)
+    parts: dict[int, list[Event]] = {}
+    for event, place in zip(events, places, strict=True):
+        if place is not None:
+            parts.setdefault(place, []).append(event)
+    turns = zip_longest(*parts.values())
+    woven = [event for turn in turns for event in turn if event is not None]
+    ordered = (*events[:first], *woven, *events[last + 1 :])
+    return (event.frame for event in _renumbered(ordered))
+
+
+def _renumbered(events: Iterable[Event]) -> Iterator[Event]:
+    """Responses number their events; the numbers still rise."""
+    for number, event in enumerate(events):
+        numbered = "sequence_number" in (event.data or {})
+        yield event.with_data(sequence_number=number) if numbered else event
+
+
+def _colliding(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """Every call or block has the number 0."""
+    return each(frames, lambda event: _at_zero(event, scene))
+
+
+def _at_zero(event: Event, scene: Scene) -> Event:
+    if _place(event, scene) is None:
+        return event
+    if scene.dialect.NAME == "chat":
+        return deltas.each_call(event, lambda call: {**call, "index": 0})
+    return event.with_data(**{_PLACE[scene.dialect.NAME]: 0})
+
+
+def _delta_first(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """The first delta comes before `message_start`."""
+    events = list(read_all(frames))
+    at = next(index for index, event in enumerate(events) if event.name == "content_block_delta")
+    return (event.frame for event in (events[at], *events[:at], *events[at + 1 :]))
+
+
+def _second_start(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """`message_start` once more in the middle."""
+    events = list(read_all(frames))
+    middle = len(events) // 2
+    return (event.frame for event in (*events[:middle], events[0], *events[middle:]))
+
+
+def _input_in_start(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """The whole input stands in `content_block_start`, and no delta follows."""
+    blocks = decode(scene.dialect.render_whole(scene.conversation, scene.completion))["content"]
+    for event in read_all(frames):
+        if deltas.arguments(event) is None:
+            yield _with_input(event, blocks).frame
+
+
+def _with_input(event: Event, blocks: list[dict[str, Any]]) -> Event:
+    if event.name != "content_block_start":
+        return event
+    block = blocks[(event.data or {})["index"]]
+    return event.with_data(content_block=block) if block["type"] == "tool_use" else event
+
+
+def _one_block(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """The input of all calls is said in the block of the first one, which ends with the message."""
+    events = list(read_all(frames))
+    tools = [(event.data or {})["index"] for event in events if _opens_tool(event)]
+    stop = next(event for event in events if event.name == "content_block_stop")
+    for event in events:
+        if event.name == "message_delta":
+            yield stop.with_data(index=tools[0]).frame
+        place = (event.data or {}).get("index")
+        if place not in tools:
+            yield event.frame
+        elif deltas.arguments(event) is not None or (place == tools[0] and _opens_tool(event)):
+            yield event.with_data(index=tools[0]).frame
+
+
+def _opens_tool(event: Event) -> bool:
+    block = (event.data or {}).get("content_block") or {}
+    return block.get("type") == "tool_use"
+
+
+KINDS = (
+    Kind(
+        name="interleaved",
+        group="calls",
+        line="Fragments of parallel calls are woven together; each call's order is right.",
+        source="continuedev/continue#13223, maximhq/bifrost#1829, crmne/ruby_llm#711",
+        dialects=ALL,
+        forms=STREAM,
+        needs="two calls",
+        stream=_woven,
+    ),
+    Kind(
+        name="index_collides",
+        group="calls",
+        line="All calls (or blocks, or items) have the number 0.",
+        source="openai/openai-python#2806, microsoft/agent-framework#8336",
+        forms=STREAM,
+        needs="two calls",
+        stream=_colliding,
+    ),
+    Kind(
+        name="delta_before_start",
+        group="calls",
+        line="A delta comes before `message_start`.",
+        source="NousResearch/hermes-agent#72833",
+        dialects=MESSAGES,
+        forms=STREAM,
+        stream=_delta_first,
+    ),
+    Kind(
+        name="second_start",
+        group="calls",
+        line="`message_start` comes again in the middle of the message.",
+        source="NousResearch/hermes-agent#14737",
+        dialects=MESSAGES,
+        forms=STREAM,
+        stream=_second_start,
+    ),
+    Kind(
+        name="input_in_start",
+        group="calls",
+        line="A call's input stands in `content_block_start`, without a delta.",
+        source="inflaborg/ccrelay#119, jyjeanne/crustly#38",
+        dialects=MESSAGES,
+        forms=STREAM,
+        needs="a call",
+        stream=_input_in_start,
+    ),
+    Kind(
+        name="one_block",
+        group="calls",
+        line="The input of several calls is said in one block.",
+        source="sgl-project/sglang#39782, MoonshotAI/Kimi-K2.5#33",
+        dialects=MESSAGES,
+        forms=STREAM,
+        needs="two calls",
+        stream=_one_block,
+    ),
+)

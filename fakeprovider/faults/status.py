@@ -1,0 +1,312 @@
+"""Errors by status: what stands in place of a reply, before anything was streamed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from email.utils import formatdate
+from typing import Any
+
+from fakeprovider.errors import ApiError
+from fakeprovider.faults.events import decode, encode
+from fakeprovider.faults.kind import Answer, Kind, Param, Scene
+from fakeprovider.faults.shapes import SHAPE, shaped
+from fakeprovider.steps import Headers
+
+OPENAI = "https://developers.openai.com/docs/guides/error-codes"
+ANTHROPIC = "https://docs.claude.com/en/api/errors"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a service says: status, words, and its own names for the error.
+
+    `kind` and `code` are those of `ApiError`; `openai` and `anthropic` are the type on the wire
+    where the dialects' usual word for the kind is not it.
+    """
+
+    status: int
+    message: str
+    kind: str = "invalid_request"
+    code: str | None = None
+    openai: str | None = None
+    anthropic: str | None = None
+    param: str | None = None
+    details: dict[str, Any] | None = None
+
+    def body(self, scene: Scene) -> bytes:
+        """The error in the dialect's own shape."""
+        error = ApiError(
+            self.status, self.message, kind=self.kind, param=self.param, code=self.code
+        )
+        error.details = self.details
+        error.request_id = scene.request_id or None
+        rendered = decode(scene.dialect.render_error(error))
+        own = self.anthropic if scene.dialect.NAME == "messages" else self.openai
+        if own is not None:
+            rendered["error"]["type"] = own
+        return encode(rendered)
+
+    def answer(self, scene: Scene, headers: Headers = (), shape: str | None = None) -> Answer:
+        """The whole answer, in the shape that the fault's parameter or `shape` says."""
+        shape = shape or scene.values.get("shape", "service")
+        kind, body = shaped(shape, self.status, self.message, self.body(scene))
+        return Answer(self.status, body, self.message, (("content-type", kind), *headers))
+
+
+def _plain(name: str, line: str, source: str, said: Said, chaos: bool = False) -> Kind:
+    return Kind(
+        name=name,
+        group="status",
+        line=line,
+        source=source,
+        params=(SHAPE,),
+        breaks=True,
+        chaos=chaos,
+        error=said.answer,
+    )
+
+
+_KEY = "Incorrect API key provided: sk-fake. You can find your API key in your account settings."
+_REGION = "Country, region, or territory not supported."
+_SERVER = "The server had an error while processing your request. Sorry about that!"
+
+PLAIN = (
+    _plain(
+        "bad_request",
+        "400: the request is wrong, whatever it was.",
+        OPENAI,
+        Said(400, "Invalid request.", code="invalid_value"),
+    ),
+    _plain(
+        "unauthorized",
+        "401: the API key is not valid.",
+        OPENAI,
+        Said(401, _KEY, "authentication", "invalid_api_key"),
+    ),
+    _plain(
+        "forbidden",
+        "403: the key is not allowed to do this.",
+        OPENAI,
+        Said(403, _REGION, "permission", "unsupported_country_region_territory"),
+    ),
+    _plain(
+        "model_not_found",
+        "404: there is no such model.",
+        OPENAI,
+        Said(
+            404,
+            "The model does not exist or you do not have access to it.",
+            "not_found",
+            "model_not_found",
+        ),
+    ),
+    _plain(
+        "request_timeout",
+        "408: the service waited too long for the request.",
+        "https://github.com/openai/openai-python#retries",
+        Said(408, "Request timed out.", code="request_timeout"),
+    ),
+    _plain(
+        "conflict",
+        "409: something changed meanwhile.",
+        "https://github.com/openai/openai-python#retries",
+        Said(409, "Conflict: please try again.", code="conflict", anthropic="conflict_error"),
+    ),
+    _plain(
+        "too_large",
+        "413: the request's body is too large.",
+        ANTHROPIC,
+        Said(
+            413,
+            "Request exceeds the maximum allowed number of bytes.",
+            "too_large",
+            "request_too_large",
+        ),
+    ),
+    _plain(
+        "server_error",
+        "500: the service failed.",
+        OPENAI,
+        Said(500, _SERVER, "server"),
+        chaos=True,
+    ),
+    _plain(
+        "unavailable",
+        "503: the service is overloaded (OpenAI's word for it).",
+        OPENAI,
+        Said(
+            503,
+            "The engine is currently overloaded, please try again later.",
+            "overloaded",
+            "server_is_overloaded",
+            openai="service_unavailable_error",
+        ),
+        chaos=True,
+    ),
+    _plain(
+        "gateway_timeout",
+        "504: a gateway gave up waiting.",
+        ANTHROPIC,
+        Said(
+            504,
+            "The request timed out while processing.",
+            "server",
+            openai="server_error",
+            anthropic="timeout_error",
+        ),
+    ),
+    _plain(
+        "overloaded",
+        "529: the service is overloaded (Anthropic's word for it).",
+        ANTHROPIC,
+        Said(529, "Overloaded", "overloaded", openai="server_error"),
+        chaos=True,
+    ),
+)
+
+
+def _bad_gateway(scene: Scene) -> Answer:
+    shape = scene.values["shape"]
+    return Said(502, "Bad Gateway", "server").answer(scene, shape=shape)
+
+
+def _rate_limited(scene: Scene) -> Answer:
+    wait = scene.values["retry_after"]
+    said = Said(
+        429,
+        f"Rate limit reached for {scene.conversation.model} on requests per min. "
+        f"Please try again in {wait:g}s.",
+        "rate_limit",
+        "rate_limit_exceeded",
+        openai="requests",
+    )
+    form = scene.values["form"]
+    nothing_left = ("anthropic-ratelimit-requests-remaining", "x-ratelimit-remaining-requests")
+    left = (nothing_left[0 if scene.dialect.NAME == "messages" else 1], "0")
+    answer = said.answer(scene, (*_retry_after(wait, form, scene.now), left))
+    return answer if form == "none" else replace(answer, retry_after=wait)
+
+
+def _retry_after(wait: float, form: str, now: float) -> Headers:
+    if form == "seconds":
+        return (("retry-after", f"{wait:g}"),)
+    if form == "date":
+        return (("retry-after", formatdate(now + wait, usegmt=True)),)
+    if form == "ms":
+        return (("retry-after-ms", f"{wait * 1000:g}"),)
+    return ()
+
+
+def _quota(scene: Scene) -> Answer:
+    words = (
+        "You exceeded your current quota, please check your plan and billing details. For more "
+        "information on this error, read the docs: "
+        "https://platform.openai.com/docs/guides/error-codes/api-errors."
+    )
+    return Said(
+        429,
+        words,
+        "rate_limit",
+        "insufficient_quota",
+        openai="insufficient_quota",
+        details={"error_code": "enforced_spend_limit_reached"},
+    ).answer(scene)
+
+
+def _context(scene: Scene) -> Answer:
+    limit = scene.values["limit"]
+    found = max(scene.conversation.prompt_tokens, limit + 1)
+    if scene.values["wording"] == "bare":
+        words = f"Input length ({found}) exceeds model's maximum context length ({limit})."
+        return Said(400, words).answer(scene)
+    if scene.values["wording"] == "odd":
+        words = "Your input is more than this model can take in."
+        return Said(400, words, code="context_length_exceeded").answer(scene)
+    if scene.dialect.NAME == "messages":
+        return Said(400, f"prompt is too long: {found} tokens > {limit} maximum").answer(scene)
+    words = (
+        f"This model's maximum context length is {limit} tokens. However, your messages resulted "
+        f"in {found} tokens. Please reduce the length of the messages."
+    )
+    field = "input" if scene.dialect.NAME == "responses" else "messages"
+    return Said(400, words, code="context_length_exceeded", param=field).answer(scene)
+
+
+def _any(scene: Scene) -> Answer:
+    status = scene.values["status"]
+    kind = "server" if status >= 500 else "invalid_request"
+    return Said(status, scene.values["message"], kind).answer(scene)
+
+
+KINDS = (
+    *PLAIN,
+    Kind(
+        name="rate_limited",
+        group="status",
+        line="429: too many requests, and when to come back.",
+        source=f"{OPENAI}; https://docs.claude.com/en/api/rate-limits",
+        params=(
+            Param("retry_after", 1.0, "seconds to wait"),
+            Param(
+                "form",
+                "seconds",
+                "how the wait is told: Retry-After in seconds or as a date, retry-after-ms, or not",
+                ("seconds", "date", "ms", "none"),
+            ),
+            SHAPE,
+        ),
+        breaks=True,
+        chaos=True,
+        error=_rate_limited,
+    ),
+    Kind(
+        name="insufficient_quota",
+        group="status",
+        line="429: the account has no money left; waiting does not help.",
+        source=f"{OPENAI}; https://docs.claude.com/en/api/rate-limits",
+        params=(SHAPE,),
+        breaks=True,
+        error=_quota,
+    ),
+    Kind(
+        name="context_length_exceeded",
+        group="status",
+        line="400: the prompt is longer than the model's context.",
+        source="anomalyco/opencode#17746, earendil-works/pi#5677",
+        params=(
+            Param("limit", 128_000, "tokens of context that the message speaks of"),
+            Param(
+                "wording",
+                "service",
+                "the service's words; other words with the code; a gateway's, without a code",
+                ("service", "odd", "bare"),
+            ),
+            SHAPE,
+        ),
+        breaks=True,
+        error=_context,
+    ),
+    Kind(
+        name="bad_gateway",
+        group="status",
+        line="502: a proxy's HTML page.",
+        source="anomalyco/opencode#36411",
+        params=(Param("shape", "html", SHAPE.line, SHAPE.choices),),
+        breaks=True,
+        chaos=True,
+        error=_bad_gateway,
+    ),
+    Kind(
+        name="http_error",
+        group="status",
+        line="Any status, in any of the shapes that error bodies come in.",
+        source="openai/openai-node#1734, openai-php/client#682, charmbracelet/fantasy#365",
+        params=(
+            Param("status", 400, "the status", least=400, most=599),
+            Param("message", "m", "the error's words"),
+            SHAPE,
+        ),
+        breaks=True,
+        error=_any,
+    ),
+)

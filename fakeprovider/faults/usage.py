@@ -1,0 +1,169 @@
+"""Usage that is missing, null, repeated, or sent where nobody asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fakeprovider.faults import deltas
+from fakeprovider.faults.events import Event, decode, each, edit, encode, read_all
+from fakeprovider.faults.kind import CHAT, MESSAGES, STREAM, Kind, Param, Scene
+from fakeprovider.protocols.base import Frame
+
+
+def _names(scene: Scene) -> tuple[str, str]:
+    """What the dialect calls tokens in and out."""
+    if scene.dialect.NAME == "chat":
+        return "prompt_tokens", "completion_tokens"
+    return "input_tokens", "output_tokens"
+
+
+def _missing_whole(body: bytes, scene: Scene) -> bytes:
+    data = decode(body)
+    del data["usage"]
+    return encode(data)
+
+
+def _missing(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    for event in read_all(frames):
+        if (event.data or {}).get("choices") != []:
+            yield _without_usage(event).frame
+
+
+def _without_usage(event: Event) -> Event:
+    data = event.data or {}
+    inner = {holder: data[holder] for holder in ("message", "response") if holder in data}
+    for holder, held in inner.items():
+        inner[holder] = {key: value for key, value in held.items() if key != "usage"}
+    return event.with_data(**inner).without("usage") if data else event
+
+
+def _null(scene: Scene) -> Any:
+    if scene.values["what"] == "object":
+        return None
+    tokens_in, tokens_out = _names(scene)
+    nulls: dict[str, Any] = {tokens_in: scene.completion.usage.prompt, tokens_out: None}
+    return nulls if scene.dialect.NAME == "messages" else {**nulls, "total_tokens": None}
+
+
+def _null_whole(body: bytes, scene: Scene) -> bytes:
+    return edit(body, usage=_null(scene))
+
+
+def _null_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    for event in read_all(frames):
+        if event.data is None:
+            yield _usage_chunk(scene, _null(scene)).frame
+        if (event.data or {}).get("choices") != []:
+            yield _with_null(event, scene).frame
+
+
+def _with_null(event: Event, scene: Scene) -> Event:
+    data = event.data or {}
+    if event.name == "message_delta":
+        return event.with_data(usage=_null(scene))
+    if deltas.finishes(event) and "response" in data:
+        return event.with_data(response={**data["response"], "usage": _null(scene)})
+    return event
+
+
+def _usage_chunk(scene: Scene, usage: Any) -> Event:
+    """A chat chunk with nothing but usage."""
+    first = next(read_all(scene.dialect.render_stream(scene.conversation, scene.completion)))
+    return first.with_data(choices=[], usage=usage)
+
+
+def _so_far(scene: Scene, completion: int) -> dict[str, int]:
+    tokens_in, tokens_out = _names(scene)
+    usage = {tokens_in: scene.completion.usage.prompt, tokens_out: completion}
+    if scene.dialect.NAME == "chat":
+        usage["total_tokens"] = scene.completion.usage.prompt + completion
+    return usage
+
+
+def _running(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    total = scene.completion.usage.completion
+    said = 0
+    for event in read_all(frames):
+        said = min(total, said + event.tokens)
+        told = total if scene.values["totals"] == "final" or deltas.finishes(event) else said
+        if event.data is None or event.data.get("choices") == []:
+            yield event.frame
+        elif scene.dialect.NAME == "chat":
+            yield event.with_data(usage=_so_far(scene, told)).frame
+        else:
+            yield event.frame
+            if event.name == "content_block_stop":
+                yield _message_delta(_so_far(scene, told))
+
+
+def _message_delta(usage: dict[str, int]) -> Frame:
+    delta = {"stop_reason": None, "stop_sequence": None}
+    return Event("message_delta", {"type": "message_delta", "delta": delta, "usage": usage}).frame
+
+
+def _output_only(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    usage = {"output_tokens": scene.completion.usage.completion}
+    return each(
+        frames,
+        lambda event: event.with_data(usage=usage) if event.name == "message_delta" else event,
+    )
+
+
+def _unasked(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    sent = False
+    for event in read_all(frames):
+        sent = sent or (event.data or {}).get("choices") == []
+        if event.data is None and not sent:
+            usage = scene.completion.usage
+            yield _usage_chunk(scene, _so_far(scene, usage.completion)).frame
+        yield event.frame
+
+
+KINDS = (
+    Kind(
+        name="usage_missing",
+        group="usage",
+        line="No usage anywhere, asked for or not.",
+        source="MitulShah1/openai-agents-go#93, HarperFast/harper#854",
+        whole=_missing_whole,
+        stream=_missing,
+    ),
+    Kind(
+        name="usage_null",
+        group="usage",
+        line="Usage with null where output is counted, or null altogether.",
+        source="livekit/agents#6763, openai/openai-agents-python#1179",
+        params=(Param("what", "counts", "what is null", ("counts", "object")),),
+        whole=_null_whole,
+        stream=_null_stream,
+    ),
+    Kind(
+        name="usage_running",
+        group="usage",
+        line="Usage again and again: running totals, which must not be added up.",
+        source="griptape-ai/griptape#2275, cline/cline#10148, deepnoodle-ai/dive#261",
+        params=(Param("totals", "running", "of what", ("running", "final")),),
+        dialects=CHAT | MESSAGES,
+        forms=STREAM,
+        stream=_running,
+    ),
+    Kind(
+        name="usage_output_only",
+        group="usage",
+        line="`message_delta` has nothing but output tokens; the input was in `message_start`.",
+        source="deepnoodle-ai/dive#261",
+        dialects=MESSAGES,
+        forms=STREAM,
+        stream=_output_only,
+    ),
+    Kind(
+        name="usage_unasked",
+        group="usage",
+        line="The usage chunk comes though `include_usage` was not sent.",
+        source="digitalocean/langchain-gradient#27, awslabs/llmeter#34",
+        dialects=CHAT,
+        forms=STREAM,
+        stream=_unasked,
+    ),
+)
