@@ -12,9 +12,18 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.models import ChatModel, Message, ModelError, ModelReply, ToolSpec
+from harness.models import (
+    Call,
+    ChatModel,
+    Message,
+    MessagesModel,
+    ModelError,
+    ModelReply,
+    ToolSpec,
+)
 from harness.models.chat_stream import ChatAssembler
 from harness.models.client import HttpModel
+from harness.models.messages_stream import MessagesAssembler
 from harness.sse import SSEParser
 
 HOLD = object()
@@ -253,6 +262,72 @@ class Wire:
 @pytest.fixture(scope="session")
 def wire() -> type[Wire]:
     return Wire
+
+
+class Anthropic:
+    """Events of a Messages stream, and questions to a server that sends them."""
+
+    @staticmethod
+    def start(**usage: int) -> bytes:
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m"}
+        usage = usage or {"input_tokens": 20, "output_tokens": 1}
+        return Wire.E("message_start", message={**message, "content": [], "usage": usage})
+
+    @staticmethod
+    def opened(index: int, **block: Any) -> bytes:
+        return Wire.E("content_block_start", index=index, content_block=block)
+
+    @classmethod
+    def used(cls, index: int, call: Call, **more: Any) -> bytes:
+        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        return cls.opened(index, **{**block, **more})
+
+    @staticmethod
+    def delta(index: int, **fields: Any) -> bytes:
+        (key,) = fields
+        kind = {"partial_json": "input_json_delta"}.get(key, f"{key}_delta")
+        return Wire.E("content_block_delta", index=index, delta={"type": kind, **fields})
+
+    @staticmethod
+    def closed(index: int) -> bytes:
+        return Wire.E("content_block_stop", index=index)
+
+    @staticmethod
+    def end(reason: str | None, **usage: int) -> list[bytes]:
+        stopped = {"stop_reason": reason, "stop_sequence": None}
+        usage = usage or {"output_tokens": 5}
+        return [Wire.E("message_delta", delta=stopped, usage=usage), Wire.E("message_stop")]
+
+    @classmethod
+    def said(cls, *texts: str) -> list[bytes]:
+        deltas = [cls.delta(0, text=text) for text in texts]
+        return [cls.opened(0, type="text", text=""), *deltas, cls.closed(0)]
+
+    @staticmethod
+    def assembled(events: Sequence[bytes]) -> ModelReply:
+        """A stream without a socket."""
+        assembler, parser = MessagesAssembler("made"), SSEParser()
+        for event in parser.feed(b"".join(events)):
+            assembler.feed(event)
+        return assembler.reply()
+
+    @staticmethod
+    def reply(events: Any, **settings: Any) -> ModelReply:
+        return Wire.reply(events, MessagesModel, **settings)
+
+    @staticmethod
+    def error(events: Any, **settings: Any) -> ModelError:
+        return Wire.error(events, MessagesModel, **settings)
+
+    @staticmethod
+    def sent(messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **settings: Any) -> Any:
+        answer = Wire.json(b'{"content":[],"stop_reason":"end_turn"}')
+        return Wire.sent(messages, tools, MessagesModel, answer, **settings)
+
+
+@pytest.fixture(scope="session")
+def ant() -> type[Anthropic]:
+    return Anthropic
 
 
 class _FakeSelector(selectors.DefaultSelector):

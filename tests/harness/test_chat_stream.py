@@ -104,6 +104,11 @@ def test_a09a_an_empty_finish_reason_is_none(wire: Any) -> None:
     assert (reply.text, reply.finish) == ("ab", "stop")
 
 
+def test_a_finish_reason_stands_though_later_chunks_have_none(wire: Any) -> None:
+    stream = [wire.F("length"), wire.D({"content": ""}), wire.DONE]
+    assert wire.reply(stream).finish == "length"
+
+
 def test_a09b_a_call_counts_though_the_finish_reason_is_stop(wire: Any) -> None:
     stream = [wire.D(wire.calls(wire.tool(0, "a", "f", arguments="{}"))), wire.F("stop"), wire.DONE]
     assert wire.reply(stream).calls == (Call("a", "f", "{}"),)

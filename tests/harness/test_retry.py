@@ -36,7 +36,7 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, *answers: ModelReply | ModelError) -> None:
+    def __init__(self, *answers: ModelReply | ModelError | ModelCancelled) -> None:
         self._answers = answers
         self.asked = 0
         self.closed = False
@@ -55,7 +55,7 @@ class Scripted:
         shown = answer if isinstance(answer, ModelReply) else answer.partial
         if on_text and shown and shown.text:
             on_text(shown.text)
-        if isinstance(answer, ModelError):
+        if isinstance(answer, (ModelError, ModelCancelled)):
             raise answer
         return answer
 
@@ -281,6 +281,15 @@ def test_both_attempts_are_reported_for_the_bill() -> None:
     reply = ask(model)
     assert (reply.text, reply.calls) == ("whole", ())
     assert [attempt.partial for attempt in reply.attempts] == [half]
+
+
+def test_a_cancelled_attempt_still_reports_those_before_it() -> None:
+    half = ModelReply("half")
+    model, _, _ = retrying(broken("lost"), ModelCancelled(partial=half))
+    with pytest.raises(ModelCancelled) as caught:
+        ask(model)
+    assert caught.value.partial == half
+    assert [attempt.partial for attempt in caught.value.attempts] == [ModelReply("lost")]
 
 
 def test_consumers_are_told_what_to_drop() -> None:
