@@ -4,6 +4,20 @@ from harness.approvals import StaleDecision, UnsafeRejection, approve, reject, s
 from harness.cancel import Cancel
 from harness.charging import Pricing, UnknownPrice
 from harness.clock import Clock, FakeClock, SystemClock
+from harness.conditions import (
+    ActiveTime,
+    ContextWindow,
+    Deadline,
+    EmptyReplies,
+    MaxCost,
+    MaxInputTokens,
+    MaxOutputTokens,
+    MaxTokens,
+    MaxToolCalls,
+    MaxTurns,
+    TruncatedReplies,
+    parse_stop,
+)
 from harness.front import run
 from harness.loop import arun
 from harness.prices import Price, PriceTable
@@ -17,21 +31,7 @@ from harness.state import (
     ToolResult,
     TurnRecord,
 )
-from harness.stop import (
-    ActiveTime,
-    AllOf,
-    AnyOf,
-    Condition,
-    Deadline,
-    EmptyReplies,
-    Limit,
-    MaxCost,
-    MaxTokens,
-    MaxToolCalls,
-    MaxTurns,
-    TruncatedReplies,
-)
-from harness.stop import parse as parse_stop
+from harness.stop import AllOf, AnyOf, Condition, Limit
 from harness.storage import NoStore, RunBusy, StaleRun, Storage
 from harness.store import NoSuchRun, Store
 from harness.subagent import subagent
@@ -56,6 +56,7 @@ __all__ = [
     "Cancel",
     "Clock",
     "Condition",
+    "ContextWindow",
     "Deadline",
     "EmptyReplies",
     "FakeClock",
@@ -67,6 +68,8 @@ __all__ = [
     "ListTrace",
     "LostRequest",
     "MaxCost",
+    "MaxInputTokens",
+    "MaxOutputTokens",
     "MaxTokens",
     "MaxToolCalls",
     "MaxTurns",

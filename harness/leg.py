@@ -11,10 +11,11 @@ from harness.cache import ResultCache
 from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock
+from harness.conditions import EmptyReplies, TruncatedReplies
 from harness.models.base import Model, Usage
 from harness.settings import Settings
 from harness.state import LostRequest, PendingCall, RunState
-from harness.stop import Condition, EmptyReplies, TruncatedReplies
+from harness.stop import Condition
 from harness.storage import Storage
 from harness.toolbox import Toolbox
 from harness.trace import (

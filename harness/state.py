@@ -159,7 +159,7 @@ class RunState(msgspec.Struct, omit_defaults=True):
     `writes` counts the calls with effects that were started, `checks` what verifiers said.
     Totals (`tool_runs`, tokens, `cost_usd` in USD) include sub-agents and requests that were
     lost; `unpriced` counts requests whose price is not known, which `cost_usd` leaves out.
-    `leg_turns` is how many turns there were when the leg began that streaks are counted in.
+    `leg_turns` is how many turns there were when streaks began to be counted (`stop.Scope`).
     """
 
     run_id: str
@@ -277,8 +277,13 @@ class RunState(msgspec.Struct, omit_defaults=True):
         self.stop = stop
         self.status = stop.status
 
-    def reopen(self) -> None:
-        """Go on after a stop; streaks are counted afresh."""
+    def reopen(self, *, afresh: bool = False) -> None:
+        """Go on after a stop.
+
+        Streaks are counted afresh where a person took the run up after a stop for lack of
+        progress, or if told so; not after an approval or a limit, which say nothing of them.
+        """
+        if afresh or (self.stop is not None and self.stop.status is Status.NO_PROGRESS):
+            self.leg_turns = len(self.turns)
         self.stop = None
         self.status = Status.RUNNING
-        self.leg_turns = len(self.turns)

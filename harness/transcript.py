@@ -95,5 +95,5 @@ def say(state: RunState, text: str) -> RunState:
     close(state)
     state.messages.append(Message("user", text))
     state.answer = ""
-    state.reopen()
+    state.reopen(afresh=True)
     return state

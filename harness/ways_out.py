@@ -22,6 +22,7 @@ class Status(StrEnum):
     CONTEXT_EXCEEDED = "context_exceeded"
     NO_PROGRESS = "no_progress"
     UNVERIFIED = "unverified"
+    STOPPED = "stopped"
     INTERRUPTED = "interrupted"
 
 
@@ -39,18 +40,22 @@ class StopKind(StrEnum):
     MAX_TOOL_CALLS = "max_tool_calls"
     MAX_COST = "max_cost"
     MAX_TOKENS = "max_tokens"
+    MAX_INPUT_TOKENS = "max_input_tokens"
+    MAX_OUTPUT_TOKENS = "max_output_tokens"
     USAGE_UNKNOWN = "usage_unknown"
     DEADLINE = "deadline"
     ACTIVE_TIME = "active_time"
     CONTEXT_WINDOW = "context_window"
     REPEATED_CALLS = "repeated_calls"
     NO_PROGRESS = "no_progress"
+    CONSECUTIVE_ERRORS = "consecutive_errors"
     EMPTY_REPLIES = "empty_replies"
     TRUNCATED_REPLIES = "truncated_replies"
     RATE_LIMITED = "rate_limited"
     PROVIDER_UNAVAILABLE = "provider_unavailable"
     VERIFICATION_FAILED = "verification_failed"
     CLAIMED = "claimed"
+    PREDICATE = "predicate"
     APPROVAL = "approval"
     CANCELLED = "cancelled"
     UNKNOWN_OUTCOME = "unknown_outcome"
@@ -77,13 +82,23 @@ WAYS_OUT: dict[Status, WayOut] = {
         False,
     ),
     Status.MAX_TURNS_EXCEEDED: WayOut((_K.MAX_TURNS, _K.MAX_TOOL_CALLS), True),
-    Status.BUDGET_EXCEEDED: WayOut((_K.MAX_COST, _K.MAX_TOKENS, _K.USAGE_UNKNOWN), True),
+    Status.BUDGET_EXCEEDED: WayOut(
+        (
+            _K.MAX_COST,
+            _K.MAX_TOKENS,
+            _K.MAX_INPUT_TOKENS,
+            _K.MAX_OUTPUT_TOKENS,
+            _K.USAGE_UNKNOWN,
+        ),
+        True,
+    ),
     Status.DEADLINE_EXCEEDED: WayOut((_K.DEADLINE, _K.ACTIVE_TIME), True),
     Status.CONTEXT_EXCEEDED: WayOut((_K.CONTEXT_WINDOW,), True),
     Status.NO_PROGRESS: WayOut(
         (
             _K.REPEATED_CALLS,
             _K.NO_PROGRESS,
+            _K.CONSECUTIVE_ERRORS,
             _K.EMPTY_REPLIES,
             _K.TRUNCATED_REPLIES,
             _K.RATE_LIMITED,
@@ -92,6 +107,7 @@ WAYS_OUT: dict[Status, WayOut] = {
         True,
     ),
     Status.UNVERIFIED: WayOut((_K.VERIFICATION_FAILED, _K.CLAIMED), True),
+    Status.STOPPED: WayOut((_K.PREDICATE,), True),
     Status.INTERRUPTED: WayOut((_K.APPROVAL, _K.CANCELLED, _K.UNKNOWN_OUTCOME), True),
 }
 STATUS_OF: dict[StopKind, Status] = {
@@ -111,6 +127,7 @@ def _rank(kind: StopKind) -> int:
         Status.BUDGET_EXCEEDED,
         Status.DEADLINE_EXCEEDED,
         Status.CONTEXT_EXCEEDED,
+        Status.STOPPED,
         Status.NO_PROGRESS,
         Status.UNVERIFIED,
     )
