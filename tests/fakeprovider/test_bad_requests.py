@@ -232,13 +232,15 @@ def test_paths_that_lead_nowhere(server: Server, http: httpx.Client) -> None:
 
 def test_a_client_that_leaves_in_the_middle_of_its_request() -> None:
     """Is journaled as cancelled, and nothing else happens."""
-    with Server("plan") as running:
-        with socket.create_connection(("127.0.0.1", running.port)) as leaving:
-            leaving.sendall(
-                b"POST /~left/v1/chat/completions HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n"
-                b"content-length: 100\r\n\r\n{"
-            )
-            assert b"100 Continue" in leaving.recv(100)  # the server is reading now
+    running = Server("plan")
+    running.start()
+    with socket.create_connection(("127.0.0.1", running.port)) as leaving:
+        leaving.sendall(
+            b"POST /~left/v1/chat/completions HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n"
+            b"content-length: 100\r\n\r\n{"
+        )
+        assert b"100 Continue" in leaving.recv(100)  # the server is reading now
+    running.stop()
     assert [exchange.cancelled for exchange in running.journal.exchanges("left")] == [True]
 
 
