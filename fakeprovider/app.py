@@ -139,6 +139,7 @@ class App:
         await send_whole(send, body, headers=job.headers)
 
     async def _play(self, job: Job, steps: Iterable[Step], receive: Receive, send: Send) -> None:
+        job.answering = True
         player = Player(receive, send, job.transport, partial(self._note, job))
         if job.completion is not None and job.completion.pace is not None:
             job.clocked = player.clocked
@@ -150,6 +151,7 @@ class App:
     async def _stream(
         self, job: Job, frames: Iterator[Frame], receive: Receive, send: Send
     ) -> None:
+        job.answering = True
         await start_stream(send, job.headers)
         leaving = asyncio.ensure_future(receive())  # nothing more to read: ends when they leave
         try:
@@ -166,6 +168,8 @@ class App:
 
     async def _refuse(self, job: Job, send: Send) -> None:
         assert job.error is not None
+        if job.answering:  # the head is out: leaving the reply unfinished breaks the connection off
+            return
         headers = job.headers + job.error.headers
         job.error.request_id = job.request_id
         if job.error.retry is not None:
