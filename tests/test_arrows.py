@@ -1,0 +1,72 @@
+"""Which package may import which: asserted on the source, so that no order of imports hides it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = {"fakeprovider", "harness", "scenarios", "benchmarks", "tests"}
+ALLOWED = {
+    "fakeprovider": {"fakeprovider"},
+    "harness": {"harness"},
+    "scenarios": {"scenarios", "fakeprovider", "harness"},
+    "benchmarks": {"benchmarks", "scenarios", "fakeprovider", "harness"},
+}
+
+
+def imported(source: str) -> Iterator[str]:
+    """The top-level packages that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.partition(".")[0]
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_only_what_it_may(package: str) -> None:
+    """`fakeprovider` and `harness` know nothing of ours but themselves."""
+    modules = list((ROOT / package).rglob("*.py"))
+    assert modules
+    wrong = [
+        (str(module.relative_to(ROOT)), name)
+        for module in modules
+        for name in imported(module.read_text(encoding="utf-8"))
+        if name in OURS - ALLOWED[package]
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", ["fakeprovider", "harness"])
+def test_importing_has_no_side_effects(package: str) -> None:
+    """Nothing is printed, no tokenizer is loaded, no event loop policy or signal is touched."""
+    code = (
+        "import sys, signal, threading\n"
+        f"import {package}\n"
+        "assert 'tiktoken' not in sys.modules\n"
+        "assert threading.active_count() == 1\n"
+        "assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_the_server_loads_no_tokenizer_before_it_counts() -> None:
+    """Starting is quick: the ranks are read with the first request, or in the background."""
+    code = (
+        "import sys\n"
+        "from fakeprovider.server import Server\n"
+        "with Server('plan'): assert 'tiktoken' not in sys.modules\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
