@@ -6,7 +6,7 @@ from harness import fingerprint, wording
 from harness.leg import Leg
 from harness.state import PendingCall, RunState
 from harness.toolbox import Checked
-from harness.tools import Tool
+from harness.tools import Arguments, Tool
 from harness.transcript import settle_call
 
 CUT = ("length", "content_filter", "refusal", "context_window")
@@ -34,10 +34,20 @@ def _sort(state: RunState, call: PendingCall, tool: Tool | None, checked: Checke
     if tool is None or checked.arguments is None:
         settle_call(call, checked.complaint, "invalid_args")
         return
+    if (why := _denied(tool, checked.arguments)) is not None:
+        settle_call(call, wording.denied(why), "denied")
+        return
     call.args = checked.arguments
     call.fingerprint = fingerprint.of_call(tool.name, checked.arguments)
     call.declaration = fingerprint.of_declaration(tool.spec)
     call.phase = "awaiting" if _asks(state, tool, call) else "ready"
+
+
+def _denied(tool: Tool, arguments: Arguments) -> str | None:
+    try:
+        return tool.denied(arguments)
+    except Exception as error:  # a rule that fails has not said that the call may run
+        return f"{type(error).__name__}: {error}"
 
 
 def _asks(state: RunState, tool: Tool, call: PendingCall) -> bool:

@@ -47,6 +47,8 @@ class Tool:
     `idempotent`: has effects, but a repeat under the same idempotency key changes nothing more.
     `needs_approval`: True, or a function of the arguments; a person decides before it runs.
     `timeout`: seconds until the call is cancelled (None: the setting of the run).
+    `denies`: a function of the arguments that says in words why a call may not run, None if it may;
+    such a call has the outcome `denied` and nobody is asked about it.
     `polling`: repeats with the same arguments are expected, and never answered from a cache.
     `types`: what to convert arguments to before the call, by name.
     """
@@ -60,6 +62,7 @@ class Tool:
     idempotent: bool = False
     timeout: float | None = None
     polling: bool = False
+    denies: Callable[[Arguments], str | None] | None = None
     types: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -77,6 +80,10 @@ class Tool:
         if callable(self.needs_approval):
             return bool(self.needs_approval(arguments))
         return self.needs_approval
+
+    def denied(self, arguments: Arguments) -> str | None:
+        """Why this call may not run, in words; None if it may."""
+        return None if self.denies is None else self.denies(arguments)
 
     @cached_property
     def signature(self) -> inspect.Signature:

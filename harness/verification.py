@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import msgspec
-
 from harness import wording
 from harness.cancel import Cancel
 from harness.completion import checked, waits
-from harness.execution import Ended, execute
 from harness.leg import Leg
 from harness.models.base import Message, Usage
-from harness.models.surrogates import mend, mend_tree
 from harness.state import Check
 from harness.trace import Verification
-from harness.verify.verdict import Verdict, broken
-from harness.verify.verifier import Claim, verdict_of
+from harness.verify.asking import asked
+from harness.verify.verdict import Verdict
+from harness.verify.verifier import Claim
+
+NOTHING_DONE = ("invalid_args", "denied", "not_started", "skipped")
+"""Outcomes of calls that did not run."""
 
 
 async def check(leg: Leg) -> None:
@@ -50,45 +50,35 @@ async def _verdict(leg: Leg) -> Verdict:
 
 
 async def _asked(leg: Leg) -> Verdict:
-    signal = leg.cancel.child()
+    signal, settings = leg.cancel.child(), leg.settings
     try:
-        execution = await execute(
+        return await asked(
             leg.verifier,  # type: ignore[arg-type]  # not None where a check is due
-            {"claim": _claim(leg, signal)},
-            cancel=signal,
-            timeout=leg.settings.verifier_timeout,
-            grace=leg.settings.grace,
-            heeds=True,
-            on_late=lambda ended: None,
+            _claim(leg, signal),
+            timeout=settings.verifier_timeout,
+            grace=settings.grace,
         )
     finally:
         signal.close()
-    if execution.told is not None:
-        return broken(f"the check {execution.told}")
-    return _verdict_of(execution.ended)
-
-
-def _verdict_of(ended: Ended | None) -> Verdict:
-    error = ended.error if ended is not None else None
-    if error is None:
-        try:
-            return _storable(verdict_of(ended.value if ended is not None else None))
-        except TypeError as mistake:
-            error = mistake
-    return broken(mend(f"{type(error).__name__}: {error}"))
-
-
-def _storable(verdict: Verdict) -> Verdict:
-    """As plain data, such as a transcript and a store can hold; raises `TypeError`."""
-    evidence = mend_tree(msgspec.to_builtins(verdict.evidence))
-    return msgspec.structs.replace(verdict, feedback=mend(verdict.feedback), evidence=evidence)
 
 
 def _claim(leg: Leg, signal: Cancel) -> Claim:
     def charge(usage: Usage, cost: Decimal | None) -> None:
         leg.state.charge(usage, cost)
 
-    return Claim(leg.state.claim or "", leg.state, signal, charge)
+    return Claim(leg.state.claim or "", leg.state, signal, charge, _last_write(leg))
+
+
+def _last_write(leg: Leg) -> int:
+    """Where the last result stands of a call that may have had an effect; -1 if nowhere."""
+    messages = leg.state.messages
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if message.role == "tool" and message.outcome not in NOTHING_DONE:
+            tool = leg.toolbox.get(message.name or "")
+            if tool is None or not tool.read_only:
+                return place
+    return -1
 
 
 def _record(leg: Leg, verdict: Verdict, writes: int, ms: float) -> None:

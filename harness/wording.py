@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.ways_out import Stop
 
 EMPTY_REPLY = "(empty reply)"  # an assistant message must say something
@@ -18,6 +20,11 @@ def declined(reason: str | None) -> str:
     return f"The user declined this call: it was rejected and not run.{why}"
 
 
+def denied(why: str) -> str:
+    """A rule says no, whoever asks."""
+    return f"Denied: {why} Nothing was run."
+
+
 def not_run(stop: Stop | None) -> str:
     """The run was left while the call waited."""
     return f"Not run: {'the run was left' if stop is None else f'stopped by {stop}'}."
@@ -26,6 +33,15 @@ def not_run(stop: Stop | None) -> str:
 def vetoed(stop: Stop) -> str:
     """A limit lets the run go on, without this call."""
     return f"Not run: {stop.kind} allows {stop.limit}. Go on without further calls of this kind."
+
+
+def looping(tools: Sequence[str], times: int) -> str:
+    """The same calls brought the same results, again and again."""
+    return (
+        f"You have called {', '.join(tools)} {times} times over with the same arguments and got "
+        "the same results. Asking again will change nothing: do something else, or say what "
+        "keeps you from going on."
+    )
 
 
 def cut_off(finish: str) -> str:

@@ -24,13 +24,15 @@ class Claim:
 
     `state` is to be read, not changed. `cancel` is set when the run is cancelled or the check takes
     too long. `charge` adds a request of the verifier's own to the run: usage, and cost in USD or
-    None where the price is not known.
+    None where the price is not known. `last_write` is the place in the transcript of the last
+    result of a tool with effects, -1 if there is none.
     """
 
     answer: str
     state: RunState
     cancel: Cancel
     charge: Callable[[Usage, Decimal | None], None]
+    last_write: int = -1
 
 
 class Verifier(Protocol):
