@@ -35,6 +35,7 @@ class Options:
     trace: Path | None
     fail_over_cost: Decimal | None
     fail_over_turns: int | None
+    command: tuple[str, ...] = ()
 
 
 _OPTIONS = (
@@ -91,11 +92,18 @@ _OPTIONS = (
 )
 
 
+def drivable(command: F) -> F:
+    """Let the command take `-- COMMAND`: somebody else's harness in place of ours."""
+    argument = click.argument("command", nargs=-1, type=click.UNPROCESSED)
+    return argument(command)
+
+
 def run_options(command: F) -> F:
     """Add the shared options; the command receives one `options` argument for all of them."""
 
     @functools.wraps(command)
     def collect(**kwargs: Any) -> Any:
+        kwargs.setdefault("command", ())
         shared = {name: kwargs.pop(name) for name in Options.__dataclass_fields__}
         shared["form"] = shared["form"] or "table"
         return command(options=Options(**shared), **kwargs)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import click
+import msgspec
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from benchmarks.adapters import Cut, NoRequest, run_command
 from benchmarks.endpoint import Endpoint, open_endpoint
 from benchmarks.options import Options
 from benchmarks.padding import padding
@@ -17,11 +20,15 @@ from benchmarks.policies import Policy
 from benchmarks.report import Report, Row
 from benchmarks.runner import Conditions, run_policy
 from benchmarks.tables import render, usd
-from harness import JsonlTrace
+from harness import JsonlTrace, MaxTokens, MaxTurns
 from harness.prices import Price
 from scenarios import Scenario
 
 OURS = "harness"
+NOT_OBSERVABLE = (
+    "n/o, not observable: judged from the provider's journal, what another harness's tools did, why it stopped and "
+    "what it answered cannot be seen."
+)
 UNANSWERED = frozenset({"provider_error", "provider_unavailable", "rate_limited"})
 
 
@@ -100,8 +107,39 @@ def judge(reports: Iterable[Report], options: Options) -> None:
 def bench(
     scenario: Scenario, policies: Iterable[Policy], options: Options, notes: Iterable[str] = ()
 ) -> Report:
-    """Run every policy: all that a simple scenario's report needs."""
+    """Run every policy: all that a simple scenario's report needs.
+
+    Where a command was given it is run instead, once per limit that the provider can enforce.
+    """
+    if options.command:
+        return foreign(scenario, policies, options)
     return report_of(scenario.name, run_rows(scenario, policies, options), options, notes)
+
+
+def foreign(scenario: Scenario, policies: Iterable[Policy], options: Options) -> Report:
+    """The report of somebody else's harness, which keeps its own limits or none."""
+    price = Price(options.price_in, options.price_out)
+    cuts = list(dict.fromkeys(cut_of(policy) for policy in policies))
+    script = options.model or scenario.script
+    try:
+        rows = [run_command(options.command, script, cut, price) for cut in cuts]
+    except NoRequest as error:
+        raise click.ClickException(str(error)) from error
+    report = report_of(scenario.name, rows, options, [NOT_OBSERVABLE])
+    return msgspec.structs.replace(report, harness=shlex.join(options.command))
+
+
+def cut_of(policy: Policy) -> Cut:
+    """Where the provider ends a run under this policy: it can count requests and tokens."""
+    match policy.stop:
+        case MaxTurns(int(limit)):
+            return Cut(requests=limit)
+        case MaxTokens(int(limit)):
+            return Cut(tokens=limit)
+    raise click.UsageError(
+        f"{policy.name}: another harness keeps its own limits, and the provider can only count "
+        "requests and tokens: use --cap or --max-tokens with -- COMMAND"
+    )
 
 
 def _unanswered(report: Report) -> Iterator[str]:

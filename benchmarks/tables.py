@@ -114,7 +114,7 @@ def _common(row: Row, first: Row) -> tuple[str, ...]:
         ratio(row.cost_usd, first.cost_usd),
         _overshoot(row.stop),
         f"{row.last_prompt:,}",
-        row.status or "not observable",
+        row.status or "n/o",
         _stop(row.stop),
     )
 

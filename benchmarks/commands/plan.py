@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmarks.amounts import COUNTS
-from benchmarks.options import Options, run_options
+from benchmarks.options import Options, drivable, run_options
 from benchmarks.policies import caps
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -14,6 +14,7 @@ from scenarios import find
 
 @click.command()
 @click.option("--cap", type=COUNTS, default="20", show_default=True, help="Turn caps, a row each.")
+@drivable
 @run_options
 def plan(cap: tuple[int, ...], options: Options) -> None:
     """The run in which everything goes right: list, read, answer.
@@ -21,6 +22,7 @@ def plan(cap: tuple[int, ...], options: Options) -> None:
     \b
     bench plan            three turns under a cap of 20
     bench plan --cap 2,3  where a cap cuts it, and where it just fits
+    bench plan -- CMD     your own harness, in any language, through LLM_BASE_URL
     """
     show(report(options, cap), options)
 

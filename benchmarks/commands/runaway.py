@@ -7,7 +7,7 @@ from decimal import Decimal
 import click
 
 from benchmarks.amounts import COUNT, COUNTS, USDS
-from benchmarks.options import Options, run_options
+from benchmarks.options import Options, drivable, run_options
 from benchmarks.policies import Policy, budgets, caps, prompt_only, token_limits
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -39,6 +39,7 @@ PROMPT_NOTE = (
     show_default=True,
     help="Turns that the prompt-only row asks for in its system prompt.",
 )
+@drivable
 @run_options
 def runaway(
     cap: tuple[int, ...] | None,
@@ -54,6 +55,7 @@ def runaway(
     bench runaway --cap 8,20,50,100         what raising a cap costs
     bench runaway --budget 0.01,0.05,0.10   money as the limit
     bench runaway --cap 50 --base-tokens 20000   the same cap with a real system prompt
+    bench runaway --cap 50 -- node agent.js      your own harness, cut off after 50 requests
     """
     if not cap and not budget and not max_tokens:
         raise click.UsageError(NO_LIMIT)
@@ -65,7 +67,12 @@ def report(options: Options, policies: list[Policy], prompt_cap: int = ASKED_IN_
     """One row per policy; a single turn cap is shown beside what it might be weighed against."""
     notes = []
     stop = policies[0].stop
-    if len(policies) == 1 and isinstance(stop, MaxTurns) and stop.limit is not None:
+    if (
+        not options.command
+        and len(policies) == 1
+        and isinstance(stop, MaxTurns)
+        and stop.limit is not None
+    ):
         policies = [*policies, *_weighed(stop.limit, prompt_cap)]
         notes.append(PROMPT_NOTE.format(asked=prompt_cap, cap=stop.limit))
     return bench(find("runaway"), policies, options, notes)

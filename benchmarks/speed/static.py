@@ -1,4 +1,4 @@
-"""The yardstick: a Starlette route that returns the same JSON whatever it is sent."""
+"""The yardstick: a Starlette route that takes the body and returns the same JSON each time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ REPLY = {
 
 
 async def chat(request: Request) -> JSONResponse:
-    """Always the same; the body is not even read."""
+    """Always the same; the body is received and not looked at."""
+    await request.body()
     return JSONResponse(REPLY)
 
 
