@@ -26,8 +26,8 @@ from scenarios import Scenario
 
 OURS = "harness"
 NOT_OBSERVABLE = (
-    "n/o, not observable: judged from the provider's journal, what another harness's tools did, why it stopped and "
-    "what it answered cannot be seen."
+    "n/o, not observable: judged from the provider's journal, what another harness's tools did, "
+    "why it stopped and what it answered cannot be seen."
 )
 UNANSWERED = frozenset({"provider_error", "provider_unavailable", "rate_limited"})
 
