@@ -7,7 +7,7 @@ from harness.cancel import Cancel
 from harness.execution import Ended, Execution, execute
 from harness.failures import judge
 from harness.leg import Leg
-from harness.state import PendingCall, RunState, Spent, ToolResult
+from harness.state import PendingCall, Reading, RunState, Spent, ToolResult
 from harness.toolbox import Toolbox
 from harness.tools import Tool, ToolContext
 from harness.trace import LateEffect, ToolProgress, ToolStart
@@ -107,12 +107,17 @@ def _context(leg: Leg, call: PendingCall, signal: Cancel) -> ToolContext:
         if call.phase == "started":  # a tool that was given up is no longer heard
             leg.emit(ToolProgress(run_id, name, label, call_id))
 
+    def measure(reading: str, value: float | int) -> None:
+        if call.phase == "started":
+            leg.state.readings.append(Reading(call.turn, reading, value))
+
     return ToolContext(
         run_id=run_id,
         call_id=call_id,
         idempotency_key=f"{run_id}/{call.key}",
         cancel=signal,
         progress=progress,
+        measure=measure,
         spend=lambda child: _spend(leg.state, call, child),
         trace=leg.trace,
         store=leg.store,

@@ -38,6 +38,8 @@ def _sort(state: RunState, call: PendingCall, tool: Tool | None, checked: Checke
         settle_call(call, wording.denied(why), "denied")
         return
     call.args = checked.arguments
+    call.signature = fingerprint.of_call(tool.name, tool.essential(checked.arguments))
+    call.effects, call.polls = not tool.read_only, tool.max_polls if tool.polling else 0
     call.fingerprint = fingerprint.of_call(tool.name, checked.arguments)
     call.declaration = fingerprint.of_declaration(tool.spec)
     call.phase = "awaiting" if _asks(state, tool, call) else "ready"

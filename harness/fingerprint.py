@@ -19,6 +19,11 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+def of_text(text: str) -> str:
+    """What tells one result from another: 32 hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 def of_call(tool: str, arguments: dict[str, Any]) -> str:
     """What a decision or a cached result is bound to: the tool and its arguments."""
     return digest(tool, arguments)

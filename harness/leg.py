@@ -12,6 +12,7 @@ from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock
 from harness.conditions import EmptyReplies, TruncatedReplies
+from harness.handover import handed_over
 from harness.models.base import Model, Usage
 from harness.settings import Settings
 from harness.state import LostRequest, PendingCall, RunState
@@ -133,6 +134,7 @@ class Leg:
 
     def end(self, stop: Stop) -> None:
         """Record the stop, answer in words what must not stay open, save, say so."""
+        stop = handed_over(stop, self.state)
         self.state.end(stop)
         if stop.kind is StopKind.CANCELLED or stop.status is Status.FAILED:
             self._answer_all(stop)

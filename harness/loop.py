@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from harness import charging, recovery, requests, verification
+from harness import charging, noticing, recovery, requests, verification
 from harness.calls import interruption, next_call, perform
 from harness.cancel import Cancel
 from harness.charging import Pricing
@@ -90,6 +90,7 @@ async def _go(leg: Leg) -> None:
 async def _step(leg: Leg) -> Stop | None:
     """Stop conditions, then one pending call, then the model."""
     examine(leg)
+    noticing.measure(leg)
     await verification.check(leg)
     stop = gate(leg)
     if stop is not None:

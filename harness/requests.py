@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from harness import charging, transcript, wording
+from harness import charging, noticing, transcript, wording
 from harness.leg import Leg
 from harness.models.base import (
     Attempt,
@@ -22,6 +22,7 @@ from harness.ways_out import Stop, StopKind
 
 async def ask(leg: Leg) -> Stop | None:
     """Ask for the next reply and accept it; returns why the run ends if none came."""
+    noticing.nudge(leg)
     mark(leg)
     began = leg.clock.monotonic()
     try:

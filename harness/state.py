@@ -59,7 +59,7 @@ class PendingCall(msgspec.Struct, omit_defaults=True):
     `call.id` is unique in the run and stands in the transcript; `key` is `turn.position`, the
     call's own identity; `args` are the parsed arguments (None while they do not parse);
     `fingerprint` and `declaration` are digests of tool and arguments, and of the tool; `reported`
-    says that the trace knows its result.
+    says that the trace knows its result. `signature`, `effects` and `polls` are for its record.
     """
 
     key: str
@@ -71,7 +71,47 @@ class PendingCall(msgspec.Struct, omit_defaults=True):
     decision: Decision | None = None
     result: ToolResult | None = None
     reported: bool = False
+    signature: str = ""
+    effects: bool = False
+    polls: int = 0
     spent: Spent = Spent()
+
+    @property
+    def turn(self) -> int:
+        """The turn that asked for it, counted from 1."""
+        return int(self.key.partition(".")[0])
+
+
+class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call and its result as the detectors see them: what was asked, what came, nothing else.
+
+    `call` is a digest of the tool and its arguments without cosmetic ones, `result` of the text
+    that the model read. `effect` says that the call may have changed the world, `polls` how many
+    equal results in a row its tool calls normal (0: not a polling tool).
+    """
+
+    turn: int
+    tool: str
+    call: str
+    result: str
+    outcome: Outcome
+    effect: bool = False
+    polls: int = 0
+
+
+class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number that should fall, as it stood after a turn (0: before the first)."""
+
+    turn: int
+    name: str
+    value: float | int
+
+
+class Nudge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The model was told, after a turn, that it makes no progress; `kind` is the stop to come."""
+
+    turn: int
+    kind: str
 
 
 class Interruption(msgspec.Struct, frozen=True):
@@ -156,7 +196,8 @@ class Times(msgspec.Struct):
 class RunState(msgspec.Struct, omit_defaults=True):
     """A run, whole and serialisable; `run` moves it on in place and returns it.
 
-    `writes` counts the calls with effects that were started, `checks` what verifiers said.
+    `writes` counts the calls with effects that were started, `checks` what verifiers said;
+    `results`, `readings` and `nudges` are what detectors go by.
     Totals (`tool_runs`, tokens, `cost_usd` in USD) include sub-agents and requests that were
     lost; `unpriced` counts requests whose price is not known, which `cost_usd` leaves out.
     `leg_turns` is how many turns there were when streaks began to be counted (`stop.Scope`).
@@ -167,6 +208,9 @@ class RunState(msgspec.Struct, omit_defaults=True):
     turns: list[TurnRecord] = []
     lost: list[LostRequest] = []
     checks: list[Check] = []
+    results: list[CallRecord] = []
+    readings: list[Reading] = []
+    nudges: list[Nudge] = []
     pending: list[PendingCall] = []
     status: Status = Status.RUNNING
     stop: Stop | None = None

@@ -42,6 +42,11 @@ class Condition:
         raise TypeError("a stop condition is not a truth value: join with | and &, not or and and")
 
     @property
+    def kind(self) -> StopKind:
+        """The stop it leads to; a combination has none of its own."""
+        raise NotImplementedError
+
+    @property
     def needs_price(self) -> bool:
         """Whether it cannot judge a run whose price is unknown."""
         return False
@@ -50,7 +55,7 @@ class Condition:
         """What forbids the next call to run though the run goes on; None lets it run."""
         return None
 
-    def nudge(self, state: RunState) -> str | None:
+    def advice(self, state: RunState) -> str | None:
         """What the model is to be told, once, before it is asked again; None for nothing."""
         return None
 
@@ -135,11 +140,6 @@ class Limit(Condition):
             return ()
         return (Stop(self.kind, value, self.limit, value - self.limit, self.evidence(state)),)
 
-    @property
-    def kind(self) -> StopKind:
-        """The stop this limit leads to."""
-        raise NotImplementedError
-
     def measure(self, state: RunState) -> Any:
         """The number that is held against the limit, in the limit's unit."""
         raise NotImplementedError
@@ -153,13 +153,12 @@ class Limit(Condition):
 
 
 def written(condition: Condition) -> str:
-    """A condition as it is written in Python: the limit, then whatever is not at its default."""
-    first, *others = fields(condition)  # type: ignore[arg-type]  # every leaf is a dataclass
-    shown = [_literal(getattr(condition, first.name))]
-    for other in others:
-        value = getattr(condition, other.name)
-        if value != other.default:
-            shown.append(f"{other.name}={_literal(value)}")
+    """A condition as it is written in Python, without what is at its default."""
+    shown = []
+    for place, each in enumerate(fields(condition)):  # type: ignore[arg-type]  # a dataclass
+        value = getattr(condition, each.name)
+        if value != each.default:
+            shown.append(("" if place == 0 else f"{each.name}=") + _literal(value))
     return f"{type(condition).__name__}({', '.join(shown)})"
 
 

@@ -19,18 +19,26 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from harness.models.base import Message
-from harness.state import LostRequest, RunState, TurnRecord
+from harness.state import CallRecord, LostRequest, Reading, RunState, TurnRecord
 from harness.storage import RunBusy, StaleRun
 
-_SCHEMA = """
+_LISTS: dict[str, type] = {
+    "messages": Message,
+    "turns": TurnRecord,
+    "lost": LostRequest,
+    "results": CallRecord,
+    "readings": Reading,
+}
+"""The lists of a state that only ever grow; everything else is the head, which stays small."""
+
+_COUNTS = ", ".join(_LISTS)
+_SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS runs (
     run_id TEXT PRIMARY KEY,
     revision INTEGER NOT NULL,
     status TEXT NOT NULL,
     head BLOB NOT NULL,
-    messages INTEGER NOT NULL,
-    turns INTEGER NOT NULL,
-    lost INTEGER NOT NULL
+    {", ".join(f"{kind} INTEGER NOT NULL" for kind in _LISTS)}
 );
 CREATE TABLE IF NOT EXISTS rows (
     run_id TEXT NOT NULL,
@@ -40,8 +48,6 @@ CREATE TABLE IF NOT EXISTS rows (
     PRIMARY KEY (run_id, kind, position)
 ) WITHOUT ROWID;
 """
-_LISTS: dict[str, type] = {"messages": Message, "turns": TurnRecord, "lost": LostRequest}
-"""The lists of a state that only ever grow; everything else is the head, which stays small."""
 
 
 class NoSuchRun(KeyError):
@@ -146,9 +152,7 @@ class Store:
 
     def _counts(self, state: RunState) -> tuple[int, ...]:
         """How much of each list is stored; raises `StaleRun`."""
-        row = self._one(
-            "SELECT revision, messages, turns, lost FROM runs WHERE run_id = ?", state.run_id
-        )
+        row = self._one(f"SELECT revision, {_COUNTS} FROM runs WHERE run_id = ?", state.run_id)
         if row is None:
             return (0,) * len(_LISTS)
         revision, *counts = row
@@ -171,7 +175,7 @@ class Store:
         head = msgspec.json.encode(msgspec.structs.replace(state, **lists))
         counts = [len(getattr(state, kind)) for kind in _LISTS]
         self._connection.execute(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?{', ?' * len(_LISTS)})",
             (state.run_id, state.revision + 1, state.status.value, head, *counts),
         )
 

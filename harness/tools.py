@@ -49,7 +49,9 @@ class Tool:
     `timeout`: seconds until the call is cancelled (None: the setting of the run).
     `denies`: a function of the arguments that says in words why a call may not run, None if it may;
     such a call has the outcome `denied` and nobody is asked about it.
-    `polling`: repeats with the same arguments are expected, and never answered from a cache.
+    `polling`: repeats with the same arguments are expected, and never answered from a cache; up to
+    `max_polls` equal results in a row are no loop.
+    `cosmetic`: names of arguments that do not change what the call does, such as a label.
     `types`: what to convert arguments to before the call, by name.
     """
 
@@ -62,6 +64,8 @@ class Tool:
     idempotent: bool = False
     timeout: float | None = None
     polling: bool = False
+    max_polls: int = 10
+    cosmetic: tuple[str, ...] = ()
     denies: Callable[[Arguments], str | None] | None = None
     types: Mapping[str, Any] = field(default_factory=dict)
 
@@ -74,6 +78,10 @@ class Tool:
     def repeatable(self) -> bool:
         """Whether a call whose outcome is unknown may simply run again."""
         return self.read_only or self.idempotent
+
+    def essential(self, arguments: Arguments) -> Arguments:
+        """The arguments without the cosmetic ones."""
+        return {name: value for name, value in arguments.items() if name not in self.cosmetic}
 
     def asks(self, arguments: Arguments) -> bool:
         """Whether a person decides before this call runs."""
@@ -118,7 +126,8 @@ class ToolContext:
     """What a running tool may know and use.
 
     `cancel` is set when the run is cancelled or the call times out; `idempotency_key` is the same
-    each time this call is run, in whatever process. `trace`, `store`, `clock` and `price` are the
+    each time this call is run, in whatever process. `measure("failing", 3)` reports a number that
+    should fall, for `NoProgress("failing")`. `trace`, `store`, `clock` and `price` are the
     run's own, for a tool that runs an agent itself.
     """
 
@@ -127,6 +136,7 @@ class ToolContext:
     idempotency_key: str
     cancel: Cancel
     progress: Callable[[str], None]
+    measure: Callable[[str, float | int], None]
     spend: Callable[[RunState], None]
     trace: Trace
     store: Storage
@@ -152,6 +162,8 @@ def tool(
     idempotent: bool = False,
     timeout: float | None = None,
     polling: bool = False,
+    max_polls: int = 10,
+    cosmetic: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     fn: Callable[..., Any] | None = None,

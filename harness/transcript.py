@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from harness import wording
+from harness import fingerprint, wording
 from harness.models.base import Call, Message, ModelReply
 from harness.models.surrogates import mend, mend_arguments
-from harness.state import Outcome, PendingCall, RunState, ToolResult
+from harness.state import CallRecord, Outcome, PendingCall, RunState, ToolResult
 from harness.ways_out import Stop, StopKind
 
 
@@ -55,10 +55,25 @@ def call_ids(messages: list[Message]) -> set[str]:
 def flush(state: RunState) -> None:
     """Move the results that are next in call order from `pending` to the transcript."""
     while state.pending and (result := state.pending[0].result) is not None:
-        call = state.pending.pop(0).call
+        pending = state.pending.pop(0)
+        call = pending.call
         state.messages.append(
             Message("tool", result.text, call_id=call.id, name=call.name, outcome=result.outcome)
         )
+        state.results.append(_record(pending, result))
+
+
+def _record(pending: PendingCall, result: ToolResult) -> CallRecord:
+    call = pending.call
+    return CallRecord(
+        turn=pending.turn,
+        tool=call.name,
+        call=pending.signature or fingerprint.digest(call.name, call.arguments),
+        result=fingerprint.of_text(result.text),
+        outcome=result.outcome,
+        effect=pending.effects and not result.cached and result.outcome in ("ok", "unknown"),
+        polls=pending.polls,
+    )
 
 
 def settle_call(call: PendingCall, text: str, outcome: Outcome) -> None:

@@ -2,20 +2,34 @@
 
 from harness.conditions.budgets import MaxCost, MaxInputTokens, MaxOutputTokens, MaxTokens
 from harness.conditions.limits import ActiveTime, ContextWindow, Deadline, MaxToolCalls, MaxTurns
-from harness.conditions.streaks import EmptyReplies, TruncatedReplies
+from harness.conditions.predicate import Predicate, Says
+from harness.conditions.progress import NoProgress
+from harness.conditions.repeats import RepeatedCalls
+from harness.conditions.streaks import (
+    ConsecutiveErrors,
+    EmptyReplies,
+    MalformedCalls,
+    TruncatedReplies,
+)
 from harness.conditions.text import parse_stop
 
 __all__ = [
     "ActiveTime",
+    "ConsecutiveErrors",
     "ContextWindow",
     "Deadline",
     "EmptyReplies",
+    "MalformedCalls",
     "MaxCost",
     "MaxInputTokens",
     "MaxOutputTokens",
     "MaxTokens",
     "MaxToolCalls",
     "MaxTurns",
+    "NoProgress",
+    "Predicate",
+    "RepeatedCalls",
+    "Says",
     "TruncatedReplies",
     "parse_stop",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from harness.state import RunState
-from harness.stop import Limit, Scope, Stops
+from harness.stop import Limit, Stops
 from harness.ways_out import Stop, StopKind
 
 
@@ -16,7 +16,7 @@ class MaxTokens(Limit):
 
     limit: int | None
     kind = StopKind.MAX_TOKENS
-    scope: Scope = "tree"
+    scope = "tree"
 
     def measure(self, state: RunState) -> int:
         return state.total_tokens
@@ -28,7 +28,7 @@ class MaxInputTokens(Limit):
 
     limit: int | None
     kind = StopKind.MAX_INPUT_TOKENS
-    scope: Scope = "tree"
+    scope = "tree"
 
     def measure(self, state: RunState) -> int:
         return state.input_tokens
@@ -40,7 +40,7 @@ class MaxOutputTokens(Limit):
 
     limit: int | None
     kind = StopKind.MAX_OUTPUT_TOKENS
-    scope: Scope = "tree"
+    scope = "tree"
 
     def measure(self, state: RunState) -> int:
         return state.output_tokens
@@ -57,7 +57,7 @@ class MaxCost(Limit):
 
     limit: Decimal | None
     kind = StopKind.MAX_COST
-    scope: Scope = "tree"
+    scope = "tree"
 
     def __init__(self, limit: Decimal | str | int | None) -> None:
         if isinstance(limit, float):

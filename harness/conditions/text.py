@@ -8,7 +8,15 @@ from typing import Any
 
 from harness.conditions.budgets import MaxCost, MaxInputTokens, MaxOutputTokens, MaxTokens
 from harness.conditions.limits import ActiveTime, ContextWindow, Deadline, MaxToolCalls, MaxTurns
-from harness.conditions.streaks import EmptyReplies, TruncatedReplies
+from harness.conditions.predicate import Predicate, Says
+from harness.conditions.progress import NoProgress
+from harness.conditions.repeats import RepeatedCalls
+from harness.conditions.streaks import (
+    ConsecutiveErrors,
+    EmptyReplies,
+    MalformedCalls,
+    TruncatedReplies,
+)
 from harness.stop import Condition
 
 NAMES: Mapping[str, Callable[..., Condition]] = {
@@ -25,6 +33,12 @@ NAMES: Mapping[str, Callable[..., Condition]] = {
         ContextWindow,
         EmptyReplies,
         TruncatedReplies,
+        MalformedCalls,
+        ConsecutiveErrors,
+        RepeatedCalls,
+        NoProgress,
+        Predicate,
+        Says,
     )
 }
 
@@ -33,6 +47,7 @@ def parse_stop(text: str, names: Mapping[str, Callable[..., Condition]] = NAMES)
     """The condition that `repr` wrote, such as "MaxTurns(20) | MaxCost('0.05')".
 
     Only `names`, literals, `|`, `&` and parentheses are read; anything else raises `ValueError`.
+    A function named in it is not looked for before the condition is used.
     """
     try:
         return _build(ast.parse(text, mode="eval").body, names)
