@@ -100,6 +100,8 @@ class App:
     async def _serve(self, job: Job, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
         try:
+            if self.provider.gate is not None:
+                self.provider.gate(job)
             if self.api_key is not None:
                 check_key(scope["headers"], self.api_key)
             _check_head(job.method, job.head)

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import click
 
-from fakeprovider import tokens
+from fakeprovider import commands, tokens
 from fakeprovider.app import MAX_BODY
+from fakeprovider.commands.options import catalogue, client_options, scripts
+from fakeprovider.provider import CountingRule
 from fakeprovider.scripts import UnknownScript, describe, discover
 from fakeprovider.server import PortInUse, Server
+from fakeprovider.watching import watching
 
 _SERVE = """Answer as an LLM provider that follows a script.
 
@@ -21,6 +24,7 @@ A client needs only the base URL that is printed. The script is named by the pat
 \b
   fakeprovider serve                          the default script is plan
   fakeprovider serve --script runaway         any model name runs away
+  fakeprovider serve my-scripts/ --watch      scripts in YAML, read again when they change
   fakeprovider serve --port 0 --json          a free port, told in JSON
   fakeprovider serve --journal journal.jsonl  every exchange as a line of JSON
 """
@@ -34,10 +38,21 @@ def main() -> None:
     \b
       fakeprovider list     which scripts there are
       fakeprovider serve    run the server
+      fakeprovider exec     run a command against a provider of its own, and judge it
+      fakeprovider check    are these YAML scripts right?
+      fakeprovider schema   their JSON Schema, for editors
+      fakeprovider record   write down what another provider answers, as a script
     """
 
 
+main.add_command(commands.check)
+main.add_command(commands.exec_command)
+main.add_command(commands.record)
+main.add_command(commands.schema)
+
+
 @main.command(help=_SERVE)
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -46,7 +61,9 @@ def main() -> None:
     type=click.IntRange(0, 65535),
     help="Port; 0 takes a free one.",
 )
-@click.option("--script", default="plan", show_default=True, help="What answers by default.")
+@click.option("--script", help="What answers by default: the only script of PATHS, else plan.")
+@click.option("--watch", is_flag=True, help="Read PATHS again when they change.")
+@client_options
 @click.option("--lenient", is_flag=True, help="Serve broken transcripts; journal what is wrong.")
 @click.option(
     "--journal",
@@ -60,26 +77,51 @@ def main() -> None:
     type=click.IntRange(min=1),
     help="Bytes of a request body; over it: 413.",
 )
+@click.option("--api-key", help="Key that clients must show; without it any will do.")
+@click.option(
+    "--prompt-cache", is_flag=True, help="Report cached tokens as a service's prompt cache would."
+)
+@click.option(
+    "--count",
+    type=click.Choice(["wire", "openai"]),
+    default="wire",
+    show_default=True,
+    help="Rule for prompt tokens: the request as sent, or OpenAI's published estimate.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Say where the server is in JSON.")
 def serve(
+    paths: tuple[Path, ...],
     host: str,
     port: int,
-    script: str,
+    script: str | None,
+    watch: bool,
+    client: str | None,
+    mappings: tuple[str, ...],
     lenient: bool,
     journal: Path | None,
     max_body: int,
+    api_key: str | None,
+    prompt_cache: bool,
+    count: CountingRule,
     as_json: bool,
 ) -> None:
+    found = scripts(script, paths)
     try:
         server = Server(
-            script,
+            found.default,
+            scripts=found.read,
+            catalogue=catalogue(client, mappings),
             host=host,
             port=port,
             strict=not lenient,
             journal=journal,
             max_body=max_body,
+            api_key=api_key,
+            prompt_cache=prompt_cache,
+            count=count,
         )
-        server.serve(ready=lambda: _announce(server, as_json))
+        with watching(paths if watch else (), server.provider):
+            server.serve(ready=lambda: _announce(server, as_json))
     except (UnknownScript, PortInUse, OSError) as error:
         raise click.ClickException(str(error)) from error
 

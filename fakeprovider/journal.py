@@ -35,6 +35,43 @@ class Finding(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Called(msgspec.Struct, frozen=True):
+    """A call in a reply, or in a transcript.
+
+    `arguments` is a digest of them in canonical form (keys sorted), so that equal ones are equal;
+    `valid` says whether they are a JSON object.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    valid: bool = True
+
+
+class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message of the transcript that is new since the last reply, in short.
+
+    `text` is a digest; of a tool result the first 200 characters are `excerpt`.
+    """
+
+    role: str
+    text: str = ""
+    length: int = 0
+    calls: tuple[Called, ...] = ()
+    call_id: str = ""
+    excerpt: str = ""
+    is_error: bool = False
+    opens: bool = False
+
+
+class Stretch(msgspec.Struct, frozen=True, array_like=True):
+    """Fingerprints of messages: how many, in order, in any order."""
+
+    length: int
+    chain: int
+    total: int
+
+
 class Paced(msgspec.Struct, frozen=True):
     """When the first token and the last were asked to go out, and when they did.
 
@@ -58,7 +95,13 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     `cancelled` means that the client left before the end. `fault` names what went wrong on
     purpose, `retry_after` is the wait in seconds that it told; `broken` means that the client
     cannot have had the whole reply. `status` is 0 where no status line was sent. `paced` is there
-    where the reply had a pace. Bodies are kept only if asked for.
+    where the reply had a pace.
+
+    `calls` are those of the reply. `heard` is the last assistant turn of the transcript and what
+    follows it (at the start everything): what was new to the provider. `head` are fingerprints of
+    the whole transcript, `base` of what stood before its last assistant turn. `retry_count` is the
+    client's own count, None if it sends none. `side` is the kind of side request, `offered` how
+    many tools were offered. All of this is always there; bodies only if asked for.
     """
 
     number: int = 0
@@ -86,13 +129,21 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     ms: float = 0.0
     cancelled: bool = False
     paced: Paced | None = None
+    calls: tuple[Called, ...] = ()
+    heard: tuple[Heard, ...] = ()
+    head: Stretch | None = None
+    base: Stretch | None = None
+    retry_count: int | None = None
+    side: str = ""
+    offered: int = 0
     request: str | None = None
     response: str | None = None
 
     @property
     def size(self) -> int:
         """Bytes of memory, near enough for a bound."""
-        return 1000 + len(self.request or "") + len(self.response or "")
+        short = 400 * (len(self.calls) + len(self.heard))
+        return 1000 + short + len(self.request or "") + len(self.response or "")
 
 
 _DECODER = msgspec.json.Decoder(Exchange)

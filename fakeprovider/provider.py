@@ -40,7 +40,7 @@ class Provider:
     """Scripts, and what decides which of them answers and how strictly.
 
     `default` is the script where neither path nor model names one, None for none. `catalogue` fits
-    a script's calls to the client's tools. `gate` may raise `ApiError` before anything is answered.
+    a script's calls to the client's tools. `gate` may raise `ApiError` before a request is read.
     `pace` is for replies that neither path nor script gives one. `prompt_cache` reports what a
     cache would have served; `count` is the rule for prompt tokens, `wire` or `openai`. `faults` are
     what goes wrong, whatever path and script say.
@@ -72,8 +72,6 @@ class Provider:
 
     def answer(self, job: Job) -> tuple[Conversation, Completion]:
         """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
-        if self.gate is not None:
-            self.gate(job)
         if job.route.error:
             raise ApiError(404, job.route.error, kind="not_found", code="bad_path_parameter")
         known = job.known = self._read(job)
@@ -118,8 +116,6 @@ class Provider:
 
     def answer_aside(self, job: Job, aside: Aside) -> bytes:
         """The reply to what no script is asked about; raises `ApiError`."""
-        if self.gate is not None:
-            self.gate(job)
         try:
             conversation, body = aside(job.body, self.memory, job.route.model, self._recount)
         except RecursionError:

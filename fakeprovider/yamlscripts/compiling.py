@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from fakeprovider.catalogue import Closing, Target
 from fakeprovider.conversation import Conversation
-from fakeprovider.replies import ImpossibleReply, Pace, ToolCall, call
+from fakeprovider.recording.requests import Volatile
+from fakeprovider.replies import ImpossibleReply, Pace, Reply, ToolCall, call
 from fakeprovider.yamlscripts.conditions import Condition, condition
-from fakeprovider.yamlscripts.language import ANSWER, SPEECH
+from fakeprovider.yamlscripts.language import ANSWER, KINDS, SPEECH
 from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.program import END, Case, Program, Turn
+from fakeprovider.yamlscripts.recorded import RecordedScript, whole_requests
 from fakeprovider.yamlscripts.script import YamlScript
 from fakeprovider.yamlscripts.speech import speech
 from fakeprovider.yamlscripts.values import Rendering, templated
@@ -21,14 +23,27 @@ MOST_TURNS = 100_000
 """Turns of one script, blocks that are repeated counted as often as they are."""
 
 
-def compiled(document: Node, name: str, problems: Problems) -> YamlScript | None:
+FileScript: TypeAlias = YamlScript | RecordedScript
+"""What a file may hold."""
+
+
+def compiled(document: Node, name: str, problems: Problems) -> FileScript | None:
     """The script of a document whose shape is right; None, with the problems noted, if it fails."""
+    kinds = [kind for kind in KINDS if kind in document.fields]
+    if len(kinds) > 1:
+        several = " or ".join(map(repr, kinds))
+        problems.add(document.key_lines[kinds[1]], f"a script has {several}, not both")
+        return None
+    if kinds == ["recorded"]:
+        return _recording(document, name, problems)
+    return _program(document, name, problems)
+
+
+def _program(document: Node, name: str, problems: Problems) -> YamlScript | None:
     before = len(problems.found)
     written = document.value
-    layout = _Layout(problems, Pace(**written["pace"]) if "pace" in written else None)
-    if "turns" in written and "rules" in written:
-        problems.add(document.key_lines["rules"], "a script has 'turns' or 'rules', not both")
-    elif "rules" in written:
+    layout = _Layout(problems, _pace(written))
+    if "rules" in written:
         layout.rules(document.fields["rules"])
     else:
         layout.block(document.fields["turns"].items)
@@ -45,6 +60,33 @@ def compiled(document: Node, name: str, problems: Problems) -> YamlScript | None
         tools={asked: _target(one) for asked, one in written.get("tools", {}).items()},
         closing=_closing(written.get("closing", "")),
     )
+
+
+def _recording(document: Node, name: str, problems: Problems) -> RecordedScript | None:
+    before = len(problems.found)
+    written, exchanges = document.value, document.fields["recorded"].items
+    replies: list[Reply] = []
+    for place, exchange in enumerate(exchanges):
+        if exchange.value.get("after", -1) >= place:
+            problems.add(exchange.key_lines["after"], f"this is exchange {place}: 'after' is less")
+        try:
+            # A recording says what was said: braces in it are no templates.
+            replies.append(speech(exchange.value, _pace(written), literally=True).sample)
+        except ImpossibleReply as error:
+            problems.add(exchange.line, str(error))
+    if len(problems.found) > before:
+        return None
+    return RecordedScript(
+        name=written.get("name", name),
+        description=written.get("description", ""),
+        requests=whole_requests(written["recorded"], replies),
+        replies=tuple(replies),
+        volatile=Volatile.of(written.get("volatile", [])),
+    )
+
+
+def _pace(written: Mapping[str, Any]) -> Pace | None:
+    return Pace(**written["pace"]) if "pace" in written else None
 
 
 def _repeat_last(document: Node, layout: _Layout, problems: Problems) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fakeprovider.yamlscripts.compiling import compiled
+from fakeprovider.yamlscripts.compiling import FileScript, compiled
 from fakeprovider.yamlscripts.language import SCRIPT
 from fakeprovider.yamlscripts.nodes import Problem, Problems, read
-from fakeprovider.yamlscripts.script import YamlScript
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -21,7 +20,7 @@ class BadScripts(ValueError):
         self.problems = problems
 
 
-def load(path: Path | str) -> dict[str, YamlScript]:
+def load(path: Path | str) -> dict[str, FileScript]:
     """The scripts of a file, or of a folder and the folders in it, by name.
 
     A script is named after its file unless it says its name. Raises `BadScripts`, and OSError.
@@ -32,12 +31,12 @@ def load(path: Path | str) -> dict[str, YamlScript]:
     return scripts
 
 
-def check(path: Path | str) -> tuple[dict[str, YamlScript], list[Problem]]:
+def check(path: Path | str) -> tuple[dict[str, FileScript], list[Problem]]:
     """The scripts that are right, and every problem of the others. Raises OSError."""
     top = Path(path)
     files = list(script_files(top))
     problems: list[Problem] = []
-    scripts: dict[str, YamlScript] = {}
+    scripts: dict[str, FileScript] = {}
     homes: dict[str, Path] = {}
     if not files:
         problems.append(Problem(str(top), 1, f"no scripts here; allowed: {' and '.join(SUFFIXES)}"))
@@ -56,7 +55,7 @@ def check(path: Path | str) -> tuple[dict[str, YamlScript], list[Problem]]:
 
 def read_script(
     text: bytes | str, name: str, file: str = "script"
-) -> tuple[YamlScript | None, list[Problem]]:
+) -> tuple[FileScript | None, list[Problem]]:
     """The script in a text, or None and the problems that were found."""
     problems = Problems(file)
     try:

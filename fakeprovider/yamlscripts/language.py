@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from fakeprovider.recording.requests import FIELDS
 from fakeprovider.replies import Finish
 from fakeprovider.yamlscripts import templates
 from fakeprovider.yamlscripts.nodes import Node, Problems, walk
@@ -26,6 +27,9 @@ from fakeprovider.yamlscripts.shapes import (
     text,
     whole,
 )
+
+KINDS = ("turns", "rules", "recorded")
+"""What a script consists of: one of these."""
 
 CLOSINGS = ("text", "final_answer", "submit")
 ANSWER = "answer"
@@ -239,6 +243,76 @@ _TURN: dict[str, tuple[Shape, str]] = {
     "times": (whole(1), "How often the block is run; for ever without."),
 }
 TURN: Shape = Fields("a turn", {**_TURN, **_REPLY}, least=(*SPEECH, "cases", "loop"))
+VOLATILE = Fields(
+    "a volatile thing",
+    {
+        "field": (OneOf(FIELDS), "A part of the request."),
+        "result_of": (_TOOL, "A tool whose results are not compared."),
+        "argument": (_TEXT, "An argument's name; its values are not compared."),
+    },
+    least=("field", "result_of", "argument"),
+)
+_OFFERED = Fields(
+    "an offered tool",
+    {
+        "name": (_TEXT, "Its name."),
+        "description": (_TEXT, "Its description."),
+        "parameters": (MapOf(Anything(), "a JSON Schema"), "The schema of its arguments."),
+    },
+    needs=("name",),
+)
+_ANY_CALL = Fields(
+    "a call",
+    {"tool": (_TEXT, "The tool."), "arguments": (Anything(), "An object, or the text sent.")},
+    needs=("tool", "arguments"),
+)
+MESSAGE = Fields(
+    "a message",
+    {
+        "system": (_TEXT, "A system or developer message."),
+        "user": (_TEXT, "A user message."),
+        "assistant": (_TEXT, "An assistant message's words."),
+        "calls": (ListOf(_ANY_CALL), "Its calls."),
+        "tool": (_TEXT, "The tool that answered."),
+        "text": (_TEXT, "What it answered."),
+        "error": (YES_OR_NO, "Whether the result is marked as an error."),
+        "images": (whole(1), "How many images it carries."),
+    },
+    least=("system", "user", "assistant", "tool"),
+)
+REQUEST = Fields(
+    "a request",
+    {
+        "model": (_TEXT, "The model asked for; that of `after` without."),
+        "tools": (ListOf(_OFFERED, 0), "The tools offered; those of `after` without."),
+        "messages": (ListOf(MESSAGE, 0), "The messages; with `after`, those that come on top."),
+    },
+    needs=("messages",),
+)
+_RECORDED_CALL = Fields(
+    "a call",
+    {
+        "tool": (_ASKED, "The tool's name."),
+        "arguments": (Anything(), "Its arguments: an object, or text sent as it is."),
+        "id": (_TEXT, "The call's id."),
+    },
+    needs=("tool",),
+)
+_RECORDED_REPLY = {
+    **{key: value for key, value in _REPLY.items() if key != "goto"},
+    **{key: (_TEXT, _REPLY[key][1]) for key in ("say", "then_say", "refuse", "think")},
+    "ask": (Either((_ASKED, _RECORDED_CALL, ListOf(_RECORDED_CALL))), _REPLY["ask"][1]),
+}
+RECORDED = Fields(
+    "a recorded exchange",
+    {
+        "after": (whole(), "The exchange (from 0) whose request and reply this one goes on from."),
+        "request": (REQUEST, "The request that gets this reply."),
+        **_RECORDED_REPLY,
+    },
+    needs=("request",),
+    least=SPEECH,
+)
 SCRIPT = Fields(
     "a script",
     {
@@ -260,13 +334,14 @@ SCRIPT = Fields(
         ),
         "pace": (PACE, "How fast every reply arrives."),
         "volatile": (
-            ListOf(_REGEX),
-            "Regular expressions of text that differs on each run; it is not compared.",
+            ListOf(Either((_REGEX, VOLATILE))),
+            "Of a recording: what differs on each run and is not compared.",
         ),
         "turns": (ListOf(Named("turn", lambda: TURN)), "The turns, from 0."),
         "rules": (ListOf(CASE), "In place of turns: the first that holds, on every turn."),
+        "recorded": (ListOf(RECORDED), "In place of turns: replies by the whole request."),
     },
-    least=("turns", "rules"),
+    least=KINDS,
 )
 
 

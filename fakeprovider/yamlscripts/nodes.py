@@ -78,7 +78,7 @@ def read(text: str, problems: Problems) -> Node | None:
         try:
             root = loader.get_single_node()
             if root is None:
-                problems.add(1, "the file is empty; a script needs 'turns' or 'rules'")
+                problems.add(1, "the file is empty; a script needs 'turns', 'rules' or 'recorded'")
                 return None
             return _node(root, loader, problems, frozenset())
         finally:

@@ -19,36 +19,38 @@ from fakeprovider.replies import (
     Usage,
     call,
 )
-from fakeprovider.yamlscripts.templates import parse
-from fakeprovider.yamlscripts.values import Rendering, Templated, is_plain, templated
+from fakeprovider.yamlscripts.templates import Template
+from fakeprovider.yamlscripts.values import Rendering, Templated, is_plain, plain, templated
+
+Read: TypeAlias = Callable[[Any], Templated]
+"""From a value as it stands in the file to one with templates in place of texts."""
 
 _Block: TypeAlias = tuple[Templated, Callable[[Rendering], Block]]
 
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """A reply for each conversation; `same` if it is the same in all."""
+    """A reply for each conversation: `sample`, with its `blocks` made anew if it has templates."""
 
     sample: Reply
     blocks: tuple[_Block, ...]
 
-    @property
-    def same(self) -> bool:
-        """Whether no template stands in it."""
-        return all(is_plain(source) for source, _ in self.blocks)
-
     def reply(self, conversation: Conversation) -> Reply:
         """The reply in this conversation; raises `templates.Missing`."""
+        if not self.blocks:
+            return self.sample
         rendering = Rendering(conversation)
         return replace(self.sample, blocks=tuple(make(rendering) for _, make in self.blocks))
 
 
-def speech(written: Mapping[str, Any], pace: Pace | None = None) -> Speech:
-    """What a turn or a case says; `pace` is the script's own.
+def speech(
+    written: Mapping[str, Any], pace: Pace | None = None, *, literally: bool = False
+) -> Speech:
+    """What a turn or a case says; `pace` is the script's own; literally: without templates.
 
     Raises `ImpossibleReply` for what no service sends (unless it names a fault).
     """
-    blocks = tuple(_blocks(written))
+    blocks = tuple(_blocks(written, plain if literally else templated))
     sample = Reply(
         tuple(make(Rendering()) for _, make in blocks),
         finish=written.get("finish"),
@@ -56,7 +58,8 @@ def speech(written: Mapping[str, Any], pace: Pace | None = None) -> Speech:
         fault=fault(written["fault"]) if "fault" in written else None,
         pace=Pace(**written["pace"]) if "pace" in written else pace,
     )
-    return Speech(sample, blocks)
+    same = all(is_plain(source) for source, _ in blocks)
+    return Speech(sample, () if same else blocks)
 
 
 def fault(written: str | Mapping[str, Any]) -> Fault:
@@ -66,25 +69,24 @@ def fault(written: str | Mapping[str, Any]) -> Fault:
     return Fault(written["name"], {key: one for key, one in written.items() if key != "name"})
 
 
-def _blocks(written: Mapping[str, Any]) -> Iterator[_Block]:
+def _blocks(written: Mapping[str, Any], read: Read) -> Iterator[_Block]:
     for key, kind in (("think", Thinking), ("refuse", Refusal), ("say", Text)):
         if key in written:
-            yield _words(kind, written[key])
+            yield _words(kind, read(written[key]))
     asked = written.get("ask", [])
     for one in asked if isinstance(asked, list) else [asked]:
-        yield _call({"tool": one} if isinstance(one, str) else one)
+        yield _call({"tool": one} if isinstance(one, str) else one, read)
     if "then_say" in written:
-        yield _words(Text, written["then_say"])
+        yield _words(Text, read(written["then_say"]))
 
 
-def _words(kind: Callable[[str], Block], written: str) -> _Block:
-    template = parse(written)
+def _words(kind: Callable[[str], Block], template: Template) -> _Block:
     return template, lambda rendering: kind(rendering.text(template))
 
 
-def _call(written: Mapping[str, Any]) -> _Block:
+def _call(written: Mapping[str, Any], read: Read) -> _Block:
     source = written.get("arguments", {})
-    arguments = templated(source)
+    arguments = read(source)
     sent_as_it_is = isinstance(source, str)
 
     def make(rendering: Rendering) -> ToolCall:

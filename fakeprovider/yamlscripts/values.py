@@ -44,6 +44,13 @@ def templated(written: Any, more: Sequence[str] = ()) -> Templated:
     return _mapped(written, lambda inner: templated(inner, more))
 
 
+def plain(written: Any) -> Templated:
+    """The value with its texts as they are, braces and all."""
+    if isinstance(written, str):
+        return Template((written,))
+    return _mapped(written, plain)
+
+
 def is_plain(value: Templated) -> bool:
     """Whether the value is the same in every conversation."""
     if isinstance(value, Template):

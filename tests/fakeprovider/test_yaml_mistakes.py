@@ -12,13 +12,13 @@ from jsonschema import Draft202012Validator
 from fakeprovider.yamlscripts import BadScripts, json_schema, load, read_script
 
 MISTAKES = [
-    ("empty", "", "1: the file is empty; a script needs 'turns' or 'rules'"),
+    ("empty", "", "1: the file is empty; a script needs 'turns', 'rules' or 'recorded'"),
     ("comment-only", "# to do\n", "1: the file is empty"),
     ("not-yaml", "turns: [", "1: not YAML: expected the node content, but found '<stream end>'"),
     ("tab", "turns:\n\t- say: x", "2: not YAML: found character '\\t' that cannot start any token"),
     ("two-documents", "turns:\n  - say: x\n---\nturns: []", "3: not YAML: but found another"),
     ("list-at-top", "- say: x", "1: found a list of 1; allowed: a script (a mapping with name, "),
-    ("no-turns", "description: x", "1: a script needs at least one of turns, rules"),
+    ("no-turns", "description: x", "1: a script needs at least one of turns, rules, recorded"),
     ("empty-turns", "turns: []", "1: the list has 0; allowed: 1 or more"),
     ("turns-no-list", "turns: {say: x}", "1: found a mapping with say; allowed: a list of (turn)"),
     ("turn-is-text", "turns:\n  - hello", "2: found text 'hello'; allowed: a turn (a mapping with"),

@@ -1,0 +1,38 @@
+"""`fakeprovider check`: are these scripts right?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fakeprovider import yamlscripts
+
+
+@click.command()
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH...",
+)
+@click.pass_context
+def check(context: click.Context, paths: tuple[Path, ...]) -> None:
+    """Check YAML scripts: files, or folders of them.
+
+    Each problem is told as FILE:LINE, what was found, and what is allowed. Exit status 1 if there
+    is any.
+    """
+    right: list[str] = []
+    wrong = 0
+    for path in paths:
+        scripts, problems = yamlscripts.check(path)
+        right += scripts
+        wrong += len(problems)
+        for problem in problems:
+            click.echo(str(problem))
+    if wrong:
+        click.echo(f"{wrong} problem{'s' * (wrong > 1)}", err=True)
+        context.exit(1)
+    click.echo(f"{len(right)} script{'s' * (len(right) != 1)} right: {', '.join(right)}")

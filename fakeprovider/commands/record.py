@@ -1,0 +1,91 @@
+"""`fakeprovider record`: what another provider answers, as a script."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from fakeprovider.driven import base_urls
+from fakeprovider.recording.book import Book, known_secrets, to_yaml
+from fakeprovider.recording.proxy import Proxy, Record
+from fakeprovider.supervise import Supervisor
+from fakeprovider.yamlscripts import read_script
+
+_HELP = """Run COMMAND against another provider and write down what that answers, as a script.
+
+COMMAND finds a proxy through the usual variables (LLM_BASE_URL, OPENAI_BASE_URL, ...), which
+passes everything on to --upstream, an OpenAI-compatible base URL. Chat completions are written to
+the script: served with `fakeprovider serve`, each reply answers its own request and no other, and
+a request that has drifted is refused with its first difference. What differs on each run is
+declared in the script, under `volatile`. Keys and what looks like a secret are not written.
+
+\b
+  fakeprovider record --upstream https://api.openai.com/v1 -o tests/weather.yaml -- npm test
+  fakeprovider exec --script tests/weather.yaml -- npm test
+"""
+
+
+@click.command("record", help=_HELP)
+@click.option("--upstream", required=True, metavar="URL", help="Base URL of the other provider.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the script.",
+)
+@click.option(
+    "--key-env",
+    default="OPENAI_API_KEY",
+    show_default=True,
+    metavar="NAME",
+    help="Variable that holds the key for --upstream; COMMAND does not see it.",
+)
+@click.option("--timeout", type=click.FloatRange(min=0), help="Seconds; then COMMAND is ended.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_context
+def record(
+    context: click.Context,
+    upstream: str,
+    output: Path,
+    key_env: str,
+    timeout: float | None,
+    command: tuple[str, ...],
+) -> None:
+    parts = urlsplit(upstream)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise click.UsageError(f"--upstream {upstream!r}: must be a URL such as https://host/v1")
+    key = os.environ.get(key_env)
+    book = Book(known_secrets([key, parts.password, *_keys(os.environ)]))
+    with Proxy(upstream, _into(book), key=key) as proxy:
+        env = {name: value for name, value in os.environ.items() if name != key_env}
+        ended = Supervisor(command, env={**env, **base_urls(proxy.base_url)}, timeout=timeout).run()
+    for line in dict.fromkeys(book.passed_on):
+        click.echo(f"fakeprovider: not recorded: {line}", err=True)
+    if not len(book):
+        click.echo("fakeprovider: nothing was recorded", err=True)
+        context.exit(ended.status or 1)
+    text = to_yaml(book.document(f"Recorded from {parts.hostname}."))
+    output.write_text(text, encoding="utf-8", errors="backslashreplace")
+    _, problems = read_script(text, output.stem, str(output))
+    for problem in problems:
+        click.echo(str(problem), err=True)
+    click.echo(f"fakeprovider: {len(book)} exchanges written to {output}", err=True)
+    context.exit(ended.status or bool(problems))
+
+
+def _into(book: Book) -> Record:
+    def add(path: str, body: bytes, status: int, answer: bytes, streamed: bool) -> None:
+        book.add(path, body, status, answer, streamed=streamed)
+
+    return add
+
+
+def _keys(environment: Mapping[str, str]) -> list[str]:
+    """Values of variables that are named like keys."""
+    words = ("API_KEY", "TOKEN", "SECRET", "PASSWORD")
+    return [value for name, value in environment.items() if name.upper().endswith(words)]

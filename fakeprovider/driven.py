@@ -1,0 +1,133 @@
+"""Somebody's command, run against a provider of its own: what `fakeprovider exec` does."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fakeprovider import tokens
+from fakeprovider.catalogue import Catalogue
+from fakeprovider.gates import Gates, Guard
+from fakeprovider.journal import Exchange, Journal
+from fakeprovider.scripts import Script
+from fakeprovider.server import Server
+from fakeprovider.supervise import Ended, Supervisor
+from fakeprovider.tally import Tally
+
+KEY = "fakeprovider"
+"""The API key that the command is given: any will do."""
+
+GATE_FAILED = 3
+"""Exit status where a gate failed, whatever the command's own."""
+TIMED_OUT = 124
+"""Exit status where the time was up, as timeout(1) has it."""
+
+_LOCAL = "127.0.0.1,localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """How to run a command.
+
+    script: name, with path parameters if any. scripts: more scripts by name. timeout and grace in
+    seconds. journal: a file. run: the run key, a random one without. capture: keep so many bytes
+    of the command's output instead of passing it on.
+    """
+
+    script: str
+    scripts: Mapping[str, Script] | None = None
+    catalogue: Catalogue | None = None
+    gates: Gates = field(default_factory=Gates)
+    strict: bool = True
+    timeout: float | None = None
+    grace: float = 5.0
+    journal: Path | None = None
+    run: str = ""
+    capture: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """How it went: how the command ended, what came in, and which gates failed."""
+
+    run: str
+    ended: Ended
+    tally: Tally
+    failures: tuple[str, ...]
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def status(self) -> int:
+        """The exit status: 3 where a gate failed, 124 where the time was up, else the command's."""
+        if self.failures:
+            return GATE_FAILED
+        if self.ended.reason is not None and self.ended.reason.startswith("timeout"):
+            return TIMED_OUT
+        return self.ended.status
+
+
+def environment(server: Server, script: str = "", run: str = "") -> dict[str, str]:
+    """The variables by which clients find a provider: base URLs and keys for the usual SDKs.
+
+    Proxies are told to leave loopback alone.
+    """
+    return {
+        **base_urls(server.url_for(script, run=run)),
+        "FAKEPROVIDER_URL": server.url,
+        "FAKEPROVIDER_RUN": run,
+    }
+
+
+def base_urls(base_url: str) -> dict[str, str]:
+    """The variables for a base URL that ends in `/v1`."""
+    spared = {
+        name: f"{before},{_LOCAL}" if (before := os.environ.get(name)) else _LOCAL
+        for name in ("NO_PROXY", "no_proxy")
+    }
+    return {
+        "LLM_BASE_URL": base_url,
+        "OPENAI_BASE_URL": base_url,
+        "OPENAI_API_BASE": base_url,
+        "OPENAI_API_KEY": KEY,
+        "ANTHROPIC_BASE_URL": base_url.removesuffix("/v1"),  # its SDK adds the version
+        "ANTHROPIC_API_KEY": KEY,
+        **spared,
+    }
+
+
+def drive(command: Sequence[str], how: Drive) -> Driven:
+    """Run a command to its end against a provider on a free port; nothing is left running.
+
+    Raises `UnknownScript` before anything is started.
+    """
+    run = how.run or f"run-{secrets.token_hex(6)}"
+
+    def end(reason: str) -> None:
+        supervisor.stop(reason)
+
+    guard = Guard(how.gates, end)
+    journal = Journal(how.journal, watch=guard.add)
+    server = Server(
+        how.script.partition(";")[0],
+        scripts=how.scripts,
+        strict=how.strict,
+        journal=journal,
+        catalogue=how.catalogue,
+        gate=guard.admit,
+    )
+    with server:
+        threading.Thread(target=tokens.encoding, name="warm-up", daemon=True).start()
+        supervisor = Supervisor(
+            command,
+            env={**os.environ, **environment(server, how.script, run)},
+            timeout=how.timeout,
+            grace=how.grace,
+            capture=how.capture,
+        )
+        ended = supervisor.run()
+    failures = how.gates.failures(guard.tally)
+    return Driven(run, ended, guard.tally, tuple(failures), tuple(journal.exchanges()))

@@ -1,0 +1,83 @@
+"""Gates of a run: limits that end it, and demands on how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from fakeprovider.errors import ApiError
+from fakeprovider.job import Job
+from fakeprovider.journal import Exchange
+from fakeprovider.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """What a run is held to; None demands nothing, 0 is a limit like any other.
+
+    max_requests and max_tokens end the run when they are passed. expect_turns are the least and
+    the most turns it may take.
+    """
+
+    max_requests: int | None = None
+    max_tokens: int | None = None
+    no_violations: bool = False
+    expect_turns: tuple[int, int] | None = None
+
+    def failures(self, tally: Tally) -> list[str]:
+        """What a finished run was not held to: what was demanded, and what it was."""
+        found = []
+        if self.max_requests is not None and tally.requests > self.max_requests:
+            found.append(f"more than {self.max_requests} requests (--max-requests)")
+        if self.max_tokens is not None and tally.tokens > self.max_tokens:
+            found.append(f"{tally.tokens} tokens, at most {self.max_tokens} (--max-tokens)")
+        if self.no_violations and tally.violations:
+            found.append(f"{len(tally.violations)} violations (--no-violations)")
+        if self.expect_turns is not None:
+            least, most = self.expect_turns
+            if not least <= tally.turns <= most:
+                told = f"{least}" if least == most else f"{least} to {most}"
+                found.append(f"{tally.turns} turns, expected {told} (--expect-turns)")
+        return found
+
+
+class Guard:
+    """Counts a run's exchanges and, once a limit is passed, refuses more and calls `stop`.
+
+    `admit` and `add` are called by the provider, from its thread.
+    """
+
+    def __init__(self, gates: Gates, stop: Callable[[str], None]) -> None:
+        self.gates = gates
+        self.tally = Tally()
+        self._stop = stop
+        self._admitted = 0
+        self._lock = Lock()
+
+    def admit(self, job: Job) -> None:
+        """Let a request in; raises `ApiError`, which no SDK retries, when there were enough."""
+        with self._lock:
+            self._admitted += 1
+            reason = self._reason()
+        if reason:
+            self._stop(reason)
+            raise ApiError(
+                400,
+                f"This run has had {reason}; it is being ended.",
+                code="run_ended",
+                retry=False,
+            )
+
+    def add(self, exchange: Exchange) -> None:
+        """Count a finished exchange."""
+        with self._lock:
+            self.tally.add(exchange)
+
+    def _reason(self) -> str:
+        limit, tokens = self.gates.max_requests, self.gates.max_tokens
+        if limit is not None and self._admitted > limit:
+            return f"its {limit} requests (--max-requests)"
+        if tokens is not None and self.tally.tokens > tokens:
+            return f"{self.tally.tokens} tokens, more than {tokens} (--max-tokens)"
+        return ""

@@ -1,0 +1,1 @@
+"""Writing down what another provider answers, as a script."""

@@ -1,0 +1,134 @@
+"""The exchanges of a recording, and the script that they make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import yaml
+
+from fakeprovider.errors import ApiError
+from fakeprovider.memory import Memory
+from fakeprovider.protocols import chat
+from fakeprovider.recording.answers import NotAnAnswer, Written, read_answer
+from fakeprovider.recording.requests import Request, Volatile, key_of, request_of
+from fakeprovider.recording.secrets import without_secrets
+from fakeprovider.yamlscripts.recorded import message_of
+from fakeprovider.yamlscripts.speech import speech
+
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    request: Request
+    reply: Written
+
+
+@dataclass
+class Book:
+    """Exchanges in the order in which they were answered.
+
+    secrets: texts that are not written down, beside what looks like a secret by itself.
+    passed_on: why exchanges were passed on without being written down.
+    """
+
+    secrets: tuple[str, ...] = ()
+    passed_on: list[str] = field(default_factory=list)
+    _exchanges: list[_Exchange] = field(default_factory=list)
+    _places: dict[str, int] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+    _memory: Memory = field(default_factory=Memory)
+
+    def __len__(self) -> int:
+        return len(self._exchanges)
+
+    def add(self, path: str, body: bytes, status: int, answer: bytes, *, streamed: bool) -> None:
+        """Write down an exchange, if it is an answered request for a chat completion."""
+        if not path.endswith("/chat/completions"):
+            self.passed_on.append(f"{path}: only chat completions are recorded")
+            return
+        if status != 200:
+            shown = answer[:_SHOWN].decode(errors="replace")
+            self.passed_on.append(f"{path}: the answer was an error, status {status}: {shown}")
+            return
+        try:
+            with self._lock:
+                conversation = chat.parse(body, self._memory)
+                reply = without_secrets(read_answer(answer, streamed=streamed), self.secrets)
+                request = without_secrets(request_of(conversation), self.secrets)
+                self._write(request, reply)
+        except ApiError as error:
+            self.passed_on.append(f"{path}: the request cannot be read: {error.message}")
+        except NotAnAnswer as error:
+            self.passed_on.append(f"{path}: the answer cannot be read: {error}")
+
+    def _write(self, request: Request, reply: Written) -> None:
+        key = key_of(Volatile().mask(request))
+        place = self._places.get(key)
+        if place is None:
+            self._places[key] = len(self._exchanges)
+            self._exchanges.append(_Exchange(request, reply))
+        elif self._exchanges[place].reply != reply:
+            self.passed_on.append(
+                f"the request of exchange {place} came again and got another reply; a script "
+                "gives the same request the same reply, the first"
+            )
+
+    def document(self, description: str) -> dict[str, Any]:
+        """The script, as what stands in a YAML file."""
+        ends: dict[str, int] = {}
+        recorded = []
+        for place, exchange in enumerate(self._exchanges):
+            recorded.append(self._shortened(exchange, ends))
+            said = message_of(speech(exchange.reply, literally=True).sample)
+            ends[_messages_key([*exchange.request["messages"], said])] = place
+        return {"description": description, "recorded": recorded}
+
+    def _shortened(self, exchange: _Exchange, ends: dict[str, int]) -> dict[str, Any]:
+        """The exchange, without what an earlier one it goes on from has said already."""
+        request = exchange.request
+        messages = request["messages"]
+        for length in range(len(messages), 0, -1):
+            before = ends.get(_messages_key(messages[:length]))
+            if before is not None:
+                earlier = self._exchanges[before].request
+                changed = {
+                    name: request[name]
+                    for name in ("model", "tools")
+                    if request[name] != earlier[name]
+                }
+                added = {**changed, "messages": messages[length:]}
+                return {"after": before, "request": added, **exchange.reply}
+        return {"request": request, **exchange.reply}
+
+
+def _messages_key(messages: list[Any]) -> str:
+    return json.dumps(messages, sort_keys=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value.strip() and not value.startswith((" ", "\n", "\t")) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def to_yaml(document: dict[str, Any]) -> str:
+    """The document as YAML, in the order in which it was made."""
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def known_secrets(values: Iterable[str | None]) -> tuple[str, ...]:
+    """Keys worth hiding: those that are given and are not too short to be one."""
+    return tuple(value for value in values if value and len(value) >= 8)

@@ -1,0 +1,179 @@
+"""Requests as they are written down and compared: one form for the recorder and for the matcher.
+
+Call ids are left out: a client may make its own. What differs on each run can be declared
+volatile, and is then left out of the comparison on both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from fakeprovider.arguments import parsed
+from fakeprovider.conversation import Call, Conversation, Message, Offered
+
+Request: TypeAlias = dict[str, Any]
+"""`{"model", "tools", "messages"}`, plain JSON."""
+
+FIELDS = ("model", "tools", "system")
+_MASK = "*"
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Volatile:
+    """What is not compared.
+
+    patterns: text that matches, anywhere. fields: the model, the tools, system messages.
+    results: results of these tools. arguments: arguments of these names, of any call.
+    """
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+    fields: frozenset[str] = frozenset()
+    results: frozenset[str] = frozenset()
+    arguments: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, written: Sequence[Any]) -> Volatile:
+        """From the entries of a script's `volatile`."""
+        named = [one for one in written if isinstance(one, Mapping)]
+        return cls(
+            tuple(re.compile(one) for one in written if isinstance(one, str)),
+            frozenset(one["field"] for one in named if "field" in one),
+            frozenset(one["result_of"] for one in named if "result_of" in one),
+            frozenset(one["argument"] for one in named if "argument" in one),
+        )
+
+    def mask(self, request: Request) -> Request:
+        """The request as it is compared."""
+        return {
+            "model": _MASK if "model" in self.fields else request["model"],
+            "tools": _MASK if "tools" in self.fields else self._tools(request["tools"]),
+            "messages": [self._message(message) for message in request["messages"]],
+        }
+
+    def _tools(self, tools: Any) -> list[Any]:
+        return sorted(self._text(tools), key=lambda tool: str(tool["name"]))
+
+    def _message(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        if "system" in message and "system" in self.fields:
+            return {"system": _MASK}
+        masked = {key: self._text(value) for key, value in message.items()}
+        if message.get("tool") in self.results:
+            masked["text"] = _MASK
+        masked["calls"] = [self._call(call) for call in masked.get("calls", [])]
+        return masked
+
+    def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        arguments = call["arguments"]
+        if isinstance(arguments, Mapping):
+            arguments = {
+                name: _MASK if name in self.arguments else value
+                for name, value in arguments.items()
+            }
+        return {"tool": call["tool"], "arguments": arguments}
+
+    def _text(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for pattern in self.patterns:
+                value = pattern.sub(_MASK, value)
+            return value
+        if isinstance(value, Mapping):
+            return {key: self._text(inner) for key, inner in value.items()}
+        return [self._text(inner) for inner in value] if isinstance(value, list) else value
+
+
+def request_of(conversation: Conversation) -> Request:
+    """The request of a conversation, before anything is masked."""
+    return {
+        "model": conversation.model,
+        "tools": [_tool(tool) for tool in conversation.tools],
+        "messages": [_message(message) for message in conversation.messages],
+    }
+
+
+def _tool(tool: Offered) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": tool.name}
+    if tool.description is not None:
+        told["description"] = tool.description
+    if tool.parameters is not None:
+        told["parameters"] = dict(tool.parameters)
+    return told
+
+
+def _message(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        marked = {"error": True} if message.is_error else {}
+        return {"tool": message.tool, "text": message.text, **marked}
+    told: dict[str, Any] = {message.role: message.text}
+    if message.calls:
+        told["calls"] = [call_of(call) for call in message.calls]
+    if message.images:
+        told["images"] = message.images
+    return told
+
+
+def call_of(call: Call) -> dict[str, Any]:
+    """A call with its arguments as JSON, or as the text they are if that is no object."""
+    arguments = parsed(call.arguments)
+    return {"tool": call.name, "arguments": call.arguments if arguments is None else arguments}
+
+
+def key_of(masked: Request) -> str:
+    """Equal for requests that count as the same, and only for those."""
+    return json.dumps(masked, sort_keys=True)
+
+
+def shared(one: Request, other: Request) -> int:
+    """How many messages two requests begin with in common."""
+    pairs = zip(one["messages"], other["messages"], strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(_length(one), _length(other)))
+
+
+def difference(recorded: Request, sent: Request) -> str:
+    """The first thing in which a request differs from a recorded one: where, and how."""
+    place = shared(recorded, sent)
+    if place < min(_length(recorded), _length(sent)):
+        return f"message {place} differs: {_contrast(_nth(recorded, place), _nth(sent, place))}"
+    if place < _length(recorded):
+        return f"message {place} is missing: recorded was {_shown(_nth(recorded, place))}"
+    if place < _length(sent):
+        return f"message {place} is one too many: {_shown(_nth(sent, place))}"
+    for field in ("model", "tools"):
+        if recorded[field] != sent[field]:
+            told = {"model": "the model differs", "tools": "the tools differ"}[field]
+            return f"{told}: {_contrast(recorded[field], sent[field])}"
+    return "nothing"
+
+
+def _length(request: Request) -> int:
+    return len(request["messages"])
+
+
+def _nth(request: Request, place: int) -> Any:
+    return {key: value for key, value in request["messages"][place].items() if value != []}
+
+
+def _contrast(recorded: Any, sent: Any) -> str:
+    """Both, from a little before the place where they part."""
+    first, second = json.dumps(recorded, ensure_ascii=False), json.dumps(sent, ensure_ascii=False)
+    parted = next(_parted(first, second))
+    start = max(0, parted - _SHOWN // 2)
+    return f"recorded {_cut(first, start)}, sent {_cut(second, start)}"
+
+
+def _parted(first: str, second: str) -> Iterator[int]:
+    yield from (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    yield min(len(first), len(second))
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + _SHOWN
+    return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
+
+
+def _shown(value: Any) -> str:
+    return _cut(json.dumps(value, ensure_ascii=False), 0)
