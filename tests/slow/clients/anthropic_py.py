@@ -1,7 +1,6 @@
-"""The official anthropic SDK for Python: `plan` by hand, whole and streamed, and its tool runner."""
+"""The official anthropic SDK for Python: `plan` by hand, whole, streamed, and its tool runner."""
 
 import anthropic
-
 import tools
 
 ASKED = {

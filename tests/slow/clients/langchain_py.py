@@ -2,11 +2,10 @@
 
 import os
 
+import tools
 from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
 from langchain_openai import ChatOpenAI
-
-import tools
 
 MODELS = {
     "chat": lambda **rest: ChatOpenAI(model="gpt-4.1", use_responses_api=False, **rest),

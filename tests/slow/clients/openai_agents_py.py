@@ -3,6 +3,7 @@
 import asyncio
 import os
 
+import tools
 from agents import (
     Agent,
     OpenAIChatCompletionsModel,
@@ -12,8 +13,6 @@ from agents import (
     set_tracing_disabled,
 )
 from openai import AsyncOpenAI
-
-import tools
 
 set_tracing_disabled(True)
 KIND = {"chat": OpenAIChatCompletionsModel, "responses": OpenAIResponsesModel}

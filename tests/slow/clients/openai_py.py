@@ -4,7 +4,6 @@ import asyncio
 import os
 
 import openai
-
 import tools
 
 MODEL = "gpt-4.1"

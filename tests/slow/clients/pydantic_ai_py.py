@@ -3,11 +3,10 @@
 import asyncio
 import os
 
+import tools
 from pydantic_ai import Agent
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-
-import tools
 
 MODELS = {
     "chat": lambda: OpenAIChatModel("gpt-4.1"),
