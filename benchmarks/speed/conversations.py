@@ -1,13 +1,16 @@
-"""Request bodies of runaway conversations of any length."""
+"""Requests of runaway conversations of any length, as they go over the wire."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import count, repeat
 from typing import Any
 
-SYSTEM = (
-    "You answer questions about the files in one directory. Use the tools; do not guess file names."
-)
+from benchmarks.speed.load import request_bytes
+from scenarios import find
+
+PATH = "/v1/chat/completions"
 RESULT = '["access.log","errors.log","notes.txt"]'
 TOOLS = [
     {
@@ -31,27 +34,48 @@ TOOLS = [
         },
     },
 ]
+_RUNAWAY = find("runaway")
 
 
-def body(turns: int, name: str = "") -> bytes:
-    """The request for turn `turns` + 1; conversations of other names share no message."""
+def body(turn: int, name: str = "") -> bytes:
+    """The request of a turn, counting from 1; the messages of another name are other messages."""
     messages: list[dict[str, Any]] = [
-        {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": f"{name} Which file mentions a timeout?"},
+        {"role": "system", "content": _RUNAWAY.system},
+        {"role": "user", "content": f"{name}{_RUNAWAY.task}"},
     ]
-    for turn in range(turns):
-        messages += _turn(turn, name)
+    for index in range(turn - 1):
+        messages += _exchange(index, name)
     request = {"messages": messages, "model": "runaway", "tools": TOOLS}
     return json.dumps(request, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _turn(turn: int, name: str) -> list[dict[str, Any]]:
+def same(turn: int) -> Iterator[bytes]:
+    """One request for ever: what identical runs, and retries, send."""
+    return repeat(request_bytes(PATH, body(turn)))
+
+
+def following(turn: int, conversations: int, steps: int) -> tuple[list[bytes], list[bytes]]:
+    """First requests of some conversations, then each one's next turns up to `turn`, in rounds."""
+    names = [f"conversation {number}: " for number in range(conversations)]
+    rounds = [
+        [request_bytes(PATH, body(at, name)) for name in names]
+        for at in range(turn - steps, turn + 1)
+    ]
+    return rounds[0], [request for requests in rounds[1:] for request in requests]
+
+
+def unseen(turn: int) -> Iterator[bytes]:
+    """Requests of conversations that share no message, for ever."""
+    return (request_bytes(PATH, body(turn, f"unseen {number}: ")) for number in count())
+
+
+def _exchange(index: int, name: str) -> list[dict[str, Any]]:
     call = {
-        "id": f"fake{turn}",
+        "id": f"fake{index}",
         "type": "function",
         "function": {"name": "list_files", "arguments": "{}"},
     }
     return [
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"fake{turn}", "content": f"{name}{RESULT}"},
+        {"role": "tool", "tool_call_id": f"fake{index}", "content": f"{name}{RESULT}"},
     ]

@@ -5,14 +5,36 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
+from dataclasses import dataclass
 from typing import cast
 
+from benchmarks.speed.processes import Measured
+
 CONNECTIONS = 8
+_PATIENCE = 60  # seconds for a whole measurement
 
 
 class LoadFailed(RuntimeError):
     """A server answered something else than 200, or closed a connection."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a server bore: requests, and the seconds and processor seconds that they took."""
+
+    requests: int
+    seconds: float
+    cpu_seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Requests per second."""
+        return self.requests / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        """Microseconds of the server's processor time per request."""
+        return 1e6 * self.cpu_seconds / max(1, self.requests)
 
 
 def request_bytes(path: str, body: bytes) -> bytes:
@@ -22,6 +44,15 @@ def request_bytes(path: str, body: bytes) -> bytes:
         f"authorization: Bearer none\r\ncontent-length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
+
+
+def bear(server: Measured, requests: Iterator[bytes], seconds: float = _PATIENCE) -> Load:
+    """Send `requests` one after the other per connection, for `seconds` or until they run out."""
+    with _new_runner() as runner:
+        cpu, begun = server.cpu_seconds(), time.perf_counter()
+        sent = runner.run(_drive(server.port, requests, begun + seconds))
+        took = time.perf_counter() - begun
+    return Load(sent, took, server.cpu_seconds() - cpu)
 
 
 class _Client(asyncio.Protocol):
@@ -70,20 +101,6 @@ def _length(head: bytes) -> int:
     return int(rest.partition(b"\r\n")[0])
 
 
-def requests_per_second(
-    port: int, requests: Iterator[bytes], *, seconds: float, warm: int = 0
-) -> float:
-    """How many of `requests` are answered per second, for `seconds` or until they run out."""
-    return _new_runner().run(_load(port, requests, seconds, warm))
-
-
-async def _load(port: int, requests: Iterator[bytes], seconds: float, warm: int) -> float:
-    await _drive(port, islice(requests, warm), time.perf_counter() + 60)
-    begun = time.perf_counter()
-    sent = await _drive(port, requests, begun + seconds)
-    return sent / (time.perf_counter() - begun)
-
-
 async def _drive(port: int, requests: Iterator[bytes], until: float) -> int:
     sent = 0
 
@@ -98,7 +115,7 @@ async def _drive(port: int, requests: Iterator[bytes], until: float) -> int:
     for _ in range(CONNECTIONS):
         _, client = await loop.create_connection(lambda: _Client(following), "127.0.0.1", port)
         clients.append(client)
-    async with asyncio.timeout_at(loop.time() + 60):
+    async with asyncio.timeout(_PATIENCE):
         await asyncio.gather(*(client.done for client in clients))
     return sent
 

@@ -1,0 +1,71 @@
+"""`python -m benchmarks.speed`: how fast the provider and the harness are, and who grows."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.speed import loop, memory, processes, provider
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Measure the provider, its memory and the harness; all three without a command."""
+    if context.invoked_subcommand is None:
+        for command in (show_provider, show_harness, show_memory):
+            context.invoke(command)
+
+
+@main.command("provider")
+@click.option("--seconds", default=1.0, show_default=True, help="Length of one round.")
+@click.option("--rounds", default=5, show_default=True, help="Rounds; the median counts.")
+def show_provider(seconds: float, rounds: int) -> None:
+    """Requests per second beside a static Starlette route under the same uvicorn."""
+    table = Table("turns", "load", "req/s", "static", "ratio", "aim", "CPU us", "static", "ratio")
+    for row in provider.measure(seconds, rounds):
+        table.add_row(
+            str(row.turns),
+            row.kind,
+            f"{row.rate:,.0f}",
+            f"{row.static_rate:,.0f}",
+            f"{row.ratio:.2f}",
+            str(provider.AIMS[row.turns]) if row.kind == "same" else "",
+            f"{row.cpu_us:,.0f}",
+            f"{row.static_cpu_us:,.0f}",
+            f"{row.cpu_ratio:.2f}",
+        )
+    Console().print(table)
+
+
+@main.command("memory")
+@click.option("--conversations", default=100_000, show_default=True)
+@click.option("--quick", is_flag=True, help="A tenth of them.")
+def show_memory(conversations: int, quick: bool) -> None:
+    """Megabytes of a server that answers very many different conversations."""
+    table = Table("conversations", "MiB")
+    for sample in memory.measure(conversations // 10 if quick else conversations):
+        table.add_row(f"{sample.conversations:,}", f"{sample.mib:.0f}")
+    Console().print(table)
+
+
+@main.command("harness")
+@click.option("--runs", default=200, show_default=True, help="Three-turn runs of each kind.")
+def show_harness(runs: int) -> None:
+    """The harness's time per three-turn run beside a raw httpx loop of three requests."""
+    with processes.provider() as server:
+        found = loop.measure(f"http://127.0.0.1:{server.port}/v1", runs)
+    table = Table("runs", "raw loop ms", "harness ms", "ratio", "aim")
+    table.add_row(
+        str(found.runs),
+        f"{found.raw_ms:.2f}",
+        f"{found.harness_ms:.2f}",
+        f"{found.ratio:.2f}",
+        "1.5",
+    )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
