@@ -31,13 +31,15 @@ class ClientLeft(Exception):
 class Head:
     """What is read of a request's headers.
 
-    `run` is the run key of `x-fake-run`, `attempt` the SDK's own retry count, `agent` the name of
+    `run` is the run key of `x-fake-run`, `attempt` the SDK's own retry count, `counts` whether it
+    sent one, `agent` the name of
     the header by which a client marks a sub-agent's request.
     """
 
     content_type: str = ""
     run: str = ""
     attempt: int = 0
+    counts: bool = False
     agent: str = ""
 
 
@@ -51,6 +53,7 @@ def read_head(headers: Headers) -> Head:
         content_type=found.get(b"content-type", b"").decode("latin-1"),
         run=found.get(b"x-fake-run", b"").decode("latin-1"),
         attempt=int(retries) if retries.isdigit() and len(retries) < 10 else 0,
+        counts=bool(retries),
         agent=next((name.decode() for name in _SUB_AGENT if name in found), ""),
     )
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from fakeprovider.history import History
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
@@ -89,6 +91,7 @@ class Conversation:
     off. `position` is the same before that: ids of a reply follow from it. `max_output` is the
     client's cap on output tokens. `sent_before` are the tokens at the head of the prompt that the
     request before this one had sent. `violations` were let through (lenient), `notes` always are.
+    `history` are fingerprints of the messages, None where the request does not hold them all.
     `options` holds what else the dialect's request said about the form of the answer, `digest` is
     the sha256 of the request body, in hex.
     """
@@ -105,6 +108,7 @@ class Conversation:
     notes: tuple[Violation, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     sent_before: int = 0
+    history: History | None = None
     digest: str = ""
 
     @property

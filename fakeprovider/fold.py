@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fakeprovider.conversation import Message, Violation
 from fakeprovider.counting import inner_count, last_count, opening
+from fakeprovider.history import START, History, Trail, mark
 
 _OWN_ID = re.compile(r"fake(0|[1-9]\d{0,8})(?:p[1-9]\d*)?")
 
@@ -25,7 +26,7 @@ class Entry(NamedTuple):
     `tokens` is right if another message follows. `flaws` are pairs of a rule of the strict table
     and a sentence. A tool result whose call has not been looked up yet has not been counted. What
     `joins` is part of the assistant turn before it, if it follows one directly: output items of
-    one response.
+    one response. `mark` is its fingerprint.
     """
 
     message: Message
@@ -33,6 +34,7 @@ class Entry(NamedTuple):
     flaws: tuple[tuple[str, str], ...] = ()
     joins: bool = False
     size: int = 0
+    mark: int = 0
 
     def counted(self, tool: str = "") -> Entry:
         """This entry with its tokens and its size in bytes of memory; `tool` names a result's."""
@@ -41,6 +43,7 @@ class Entry(NamedTuple):
             message=message,
             tokens=inner_count(message),
             size=_size(message) + 200 * len(self.flaws),
+            mark=mark(message),
         )
 
 
@@ -61,7 +64,9 @@ class State:
     which the request before this one had sent; `turns` counts assistant turns and `own` is one more
     than the highest own call id; `names` has the tool of each call id; `pending` and
     `answered` are the ids of the last assistant turn's calls, which stands at `asked`; `called`
-    has where each tool was first asked for; `size` is the memory of the messages in bytes.
+    has where each tool was first asked for; `size` is the memory of the messages in bytes; `trail`
+    are the fingerprints of all messages but the last, `mark` is that one's, `base` the trail of
+    those before the last assistant turn.
     """
 
     messages: tuple[Message, ...] = ()
@@ -78,6 +83,14 @@ class State:
     asked: int = -1
     flaws: tuple[Violation, ...] = ()
     size: int = 0
+    trail: Trail = START
+    mark: int = 0
+    base: Trail = START
+
+    @property
+    def history(self) -> History:
+        """The fingerprints of the transcript, if it ends here."""
+        return History(self.trail.then(self.mark) if self.messages else self.trail, self.base)
 
     @property
     def position(self) -> int:
@@ -108,6 +121,9 @@ class Folding:
         self._asked = state.asked
         self._flaws = list(state.flaws)
         self._size = state.size
+        self._trail = state.trail
+        self._mark = state.mark
+        self._base = state.base
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Take in the entries of one wire message."""
@@ -133,6 +149,9 @@ class Folding:
             asked=self._asked,
             flaws=tuple(self._flaws),
             size=self._size,
+            trail=self._trail,
+            mark=self._mark,
+            base=self._base,
         )
 
     def _take(self, entry: Entry) -> None:
@@ -145,13 +164,24 @@ class Folding:
             return
         if message.role == "assistant":
             self._sent = self._tokens
-        self._append(message, inner_count(message) if entry.tokens is None else entry.tokens)
+        if entry.tokens is None:
+            entry = entry.counted()
+        self._follow(entry)
+        self._append(message, entry.tokens or 0)
         if message.role == "tool":
             self._take_result(message)
             return
         self._close_calls()
         if message.role == "assistant":
             self._take_turn(message)
+
+    def _follow(self, entry: Entry) -> None:
+        """Go on with the fingerprints; those of the last message are held back for a join."""
+        if self._messages:
+            self._trail = self._trail.then(self._mark)
+        if entry.message.role == "assistant":
+            self._base = self._trail
+        self._mark = entry.mark
 
     def _append(self, message: Message, tokens: int) -> None:
         self._messages.append(message)
@@ -168,6 +198,7 @@ class Folding:
             before, text=before.text + message.text, calls=before.calls + message.calls
         )
         self._append(joined, inner_count(joined))
+        self._mark = mark(joined)
         self._take_calls(message)
 
     def _take_result(self, message: Message) -> None:

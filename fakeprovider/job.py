@@ -12,8 +12,9 @@ from fakeprovider.completion import Completion, Tally
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import Answer, Plan
-from fakeprovider.journal import Exchange, Finding, Paced, Usage, digest_of
+from fakeprovider.journal import Exchange, Finding, Paced, Stretch, Usage, digest_of
 from fakeprovider.known import Known
+from fakeprovider.news import called, heard
 from fakeprovider.playing import Clocked
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.routing import Route
@@ -27,9 +28,9 @@ class Job:
     `started` is Unix time and `seconds` how long it took. `sent` is what was answered, kept only
     where the journal wants bodies. `known` is the request as it was read. `transport` is the
     connection under it, if it is in reach; `clocked` is set where the reply had a pace. `turn` is
-    what the script went by (None: it was not asked), `attempt` is counted only where a fault needs
-    it, `struck` is the fault, `answer` what was sent in place of a reply. `begun` says whether any
-    of the reply went out.
+    what the script went by; None if it was not asked, because of `side`. `attempt` is counted only
+    where a fault needs it, `struck` is the fault, `answer` what was sent in place of a reply.
+    `begun` says whether any of the reply went out, `answering` whether its head is out or about to.
     """
 
     dialect: Dialect
@@ -45,6 +46,7 @@ class Job:
     conversation: Conversation | None = None
     completion: Completion | None = None
     error: ApiError | None = None
+    answering: bool = False
     cancelled: bool = False
     sent: list[bytes] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -52,6 +54,7 @@ class Job:
     clocked: Clocked | None = None
     turn: int | None = None
     attempt: int | None = None
+    side: str = ""
     struck: Plan | None = None
     answer: Answer | None = None
     begun: bool = True
@@ -93,6 +96,7 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
     """The journal's record of a job that is over."""
     conversation, error = job.conversation, job.error or job.answer
     answered = job.completion if error is None else None
+    history = conversation.history if conversation else None
     return Exchange(
         run=job.run,
         script=job.script or job.route.script,
@@ -117,6 +121,13 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         started=job.started,
         ms=round(job.seconds * 1000, 3),
         cancelled=job.cancelled,
+        calls=tuple(called(call) for call in answered.calls) if answered else (),
+        heard=heard(conversation) if conversation else (),
+        head=Stretch(*history.head) if history else None,
+        base=Stretch(*history.base) if history else None,
+        retry_count=job.head.attempt if job.head.counts else None,
+        side=job.side,
+        offered=len(conversation.tools) if conversation else 0,
         paced=_paced(job.clocked) if job.clocked else None,
         request=job.body.decode(errors="replace") if bodies else None,
         response=b"".join(job.sent).decode(errors="replace") if bodies else None,

@@ -126,7 +126,7 @@ class Provider:
         return body
 
     def _miscount(self, job: Job, conversation: Conversation, body: bytes) -> bytes:
-        """The count as a fault makes it, if there is one; raises `ApiError` for no such endpoint."""
+        """The count as a fault makes it; raises `ApiError` where there is no such endpoint."""
         struck = job.struck = self.faults.miscount(job.dialect.NAME, job.route.params.orders)
         if struck is None or struck.kind.count is None:
             return body
@@ -171,6 +171,7 @@ class Provider:
         """The script's reply, fitted to the client; or a plain one to a side request."""
         side = side_request(conversation, job.head.agent)
         if side is not None:
+            job.side = side.kind
             job.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
             return plain_answer(side, conversation)
         catalogue = self.catalogue.for_client(job.route.params.client).for_script(script)

@@ -160,6 +160,7 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
         },
         digest=transcript.digest,
         sent_before=state.sent + tool_tokens if state.sent else 0,
+        history=state.history,
     )
 
 

@@ -202,6 +202,7 @@ def _conversation(
         },
         digest=transcript.digest,
         sent_before=state.sent + fixed if state.sent else 0,
+        history=state.history,
     )
 
 

@@ -142,6 +142,7 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
         return Conversation(**fields)
     _check_new(transcript.state, carried[0])
     fields["options"]["script"] = carried[0].script
+    fields["history"] = None
     return Continued(**fields, earlier_turns=carried[0].since_user)
 
 
@@ -176,6 +177,7 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
         "position": state.position,
         "prompt_tokens": state.prompt_tokens + fixed,
         "sent_before": state.sent + fixed if state.sent else 0,
+        "history": state.history,
         "max_output": request.max_output_tokens,
         "stream": bool(request.stream),
         "violations": violations,
