@@ -12,6 +12,7 @@ import click
 from benchmarks.commands.cancel import cancel
 from benchmarks.commands.denied import denied
 from benchmarks.commands.destructive import destructive
+from benchmarks.commands.done import done
 from benchmarks.commands.duplicate import duplicate
 from benchmarks.commands.everything import everything
 from benchmarks.commands.latency import latency
@@ -54,6 +55,7 @@ for command in (
     cancel,
     latency,
     subagent_command,
+    done,
     everything,
 ):
     cli.add_command(command)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from harness import Condition, MaxCost, MaxTokens, MaxTurns, RunState, Settings
+from harness.verify import Verifier
+from scenarios import Workspace
 
 Decide = Callable[[RunState], None]
 """Answers every interruption of a run in place, as a person would."""
@@ -17,7 +19,8 @@ class Policy:
     """How one row of a table is run.
 
     `stop` None is no limit; `system` is added to the system prompt; `decide` answers approvals
-    (None leaves the run interrupted); `script` replaces the scenario's own.
+    (None leaves the run interrupted); `script` replaces the scenario's own; `verify` makes the
+    check of a claim to be done, from the workspace.
     """
 
     name: str
@@ -26,6 +29,7 @@ class Policy:
     system: str = ""
     decide: Decide | None = None
     script: str | None = None
+    verify: Callable[[Workspace], Verifier] | None = None
 
 
 def caps(limits: Iterable[int]) -> list[Policy]:

@@ -14,6 +14,7 @@ from harness import RunState, Stop, Tool, Trace, arun
 from harness.models import Model
 from harness.prices import Price
 from harness.trace import Event, ToolEnd, TurnEvent
+from harness.verify import Verifier
 from scenarios import Scenario, Workspace
 
 READS = frozenset({"listed", "read", "scanned"})
@@ -55,12 +56,19 @@ def run_policy(
     scenario: Scenario, policy: Policy, conditions: Conditions, on_turn: OnTurn = lambda turn: None
 ) -> Row:
     """Run `scenario` to its end under `policy`; interruptions are answered by the policy."""
+    return run_watched(scenario, policy, conditions, on_turn)[0]
+
+
+def run_watched(
+    scenario: Scenario, policy: Policy, conditions: Conditions, on_turn: OnTurn = lambda turn: None
+) -> tuple[Row, RunState]:
+    """As `run_policy`, and the run itself, for what a row does not say."""
     with scenario.workspace() as workspace:
         observer = Observer(conditions.trace, on_turn)
         started = time.perf_counter()
         state = asyncio.run(_drive(scenario, policy, conditions, workspace, observer))
         wall_ms = (time.perf_counter() - started) * 1000
-        return to_row(policy.name, state, workspace, wall_ms, observer.tool_ms)
+        return to_row(policy.name, state, workspace, wall_ms, observer.tool_ms), state
 
 
 async def _drive(
@@ -74,9 +82,10 @@ async def _drive(
     state = RunState.start(scenario.task, system=system)
     model = conditions.endpoint.model(policy.script or scenario.script)
     tools = scenario.tools(workspace)
+    verify = None if policy.verify is None else policy.verify(workspace)
     try:
         while True:
-            await _leg(state, model, tools, policy, conditions, observer)
+            await _leg(state, model, tools, policy, conditions, observer, verify)
             if policy.decide is None or not state.interruptions:
                 return state
             policy.decide(state)
@@ -91,6 +100,7 @@ async def _leg(
     policy: Policy,
     conditions: Conditions,
     observer: Observer,
+    verify: Verifier | None,
 ) -> None:
     await arun(
         state,
@@ -100,6 +110,7 @@ async def _leg(
         price=conditions.price,
         settings=policy.settings,
         trace=observer,
+        verify=verify,
     )
 
 

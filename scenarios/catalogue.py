@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scenarios.coding import CIRCLING, FIXER, GAMING, PREMATURE
 from scenarios.denied import DENIED
 from scenarios.destructive import DESTRUCTIVE
 from scenarios.duplicate import DUPLICATE
@@ -27,6 +28,10 @@ SCENARIOS: dict[str, Scenario] = {
         LONG,
         PUBLISH,
         SUBAGENT,
+        FIXER,
+        PREMATURE,
+        GAMING,
+        CIRCLING,
     )
 }
 
