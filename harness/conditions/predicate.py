@@ -66,8 +66,8 @@ class Says(Condition):
             raise ValueError("Says: an empty marker would be found everywhere")
 
     def __call__(self, state: RunState) -> Stops:
-        said = state.messages[state.turns[-1].sent].content if state.turns else None
-        if not has_marker(said or "", self.marker):
+        replies = (m.content or "" for m in reversed(state.messages) if m.role == "assistant")
+        if not has_marker(next(replies, ""), self.marker):
             return ()
         return (Stop(self.kind, evidence={"error": f"the model said {self.marker!r}"}),)
 

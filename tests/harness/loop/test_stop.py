@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -15,13 +16,23 @@ from harness import (
     AllOf,
     AnyOf,
     Condition,
+    ConsecutiveErrors,
+    ContextWindow,
     Deadline,
     EmptyReplies,
+    MalformedCalls,
     MaxCost,
+    MaxInputTokens,
+    MaxOutputTokens,
     MaxTokens,
     MaxToolCalls,
     MaxTurns,
+    NoProgress,
+    Predicate,
+    RepeatedCalls,
     RunState,
+    Says,
+    Stop,
     StopKind,
     TruncatedReplies,
     TurnRecord,
@@ -42,6 +53,19 @@ leaves = st.one_of(
     st.builds(ActiveTime, seconds),
     st.builds(EmptyReplies, whole),
     st.builds(TruncatedReplies, whole),
+    st.builds(MaxInputTokens, whole),
+    st.builds(MaxOutputTokens, whole),
+    st.builds(ContextWindow, whole),
+    st.builds(MalformedCalls, whole),
+    st.builds(ConsecutiveErrors, whole),
+    st.builds(RepeatedCalls, st.none() | st.integers(2, 9), st.integers(1, 9), st.booleans()),
+    st.builds(
+        NoProgress,
+        st.sampled_from([None, "failing", "json:dumps", json.dumps]),
+        st.none() | st.integers(1, 9),
+    ),
+    st.builds(Predicate, st.sampled_from(["json:loads", json.loads])),
+    st.builds(Says, st.sampled_from(["DONE", 'it\'s "done"'])),
 )
 conditions: st.SearchStrategy[Condition] = st.recursive(
     leaves,
@@ -63,6 +87,13 @@ def test_a_limit_fires_when_it_is_reached_and_says_value_limit_and_overshoot() -
     assert (stop.kind, stop.value, stop.limit, stop.overshoot) == (StopKind.MAX_TURNS, 3, 3, 0)
     (stop,) = MaxCost("0.05")(state(cost_usd=Decimal("0.06")))
     assert (stop.kind, stop.overshoot) == (StopKind.MAX_COST, Decimal("0.01"))
+    (stop,) = MaxInputTokens(8)(state(input_tokens=9, output_tokens=4))
+    assert (stop.kind, stop.value, stop.overshoot) == (StopKind.MAX_INPUT_TOKENS, 9, 1)
+    (stop,) = MaxOutputTokens(4)(state(input_tokens=9, output_tokens=4))
+    assert (stop.kind, stop.value, stop.overshoot) == (StopKind.MAX_OUTPUT_TOKENS, 4, 0)
+    assert ContextWindow(1)(state()) == ContextWindow(3)(state(5)) == ()
+    (stop,) = ContextWindow(2)(state(5))
+    assert (stop.kind, stop.value) == (StopKind.CONTEXT_WINDOW, 2)
     (stop,) = MaxTokens(10)(state(input_tokens=8, output_tokens=4))
     assert (stop.value, stop.overshoot) == (12, 2)
     (stop,) = Deadline(60)(state(times=Times(elapsed=61.5)))
@@ -127,6 +158,7 @@ def test_joining_is_associative(a: Condition, b: Condition, c: Condition) -> Non
 @given(conditions)
 def test_no_composition_fires_without_saying_which_limit(stop: Condition) -> None:
     fired = stop(state(5, input_tokens=10**4, cost_usd=Decimal(3), times=Times(0, 500, 400)))
+    fired = tuple(part for part in fired if part.kind is not StopKind.PREDICATE)
     assert all(part.limit is not None and part.overshoot >= 0 for part in fired)
     if isinstance(stop, AnyOf):
         assert len(fired) == sum(len(part(state_of())) for part in stop.parts)
@@ -172,3 +204,38 @@ def test_streaks_count_the_last_turns_of_the_leg_only() -> None:
     assert EmptyReplies(2)(RunState("r", turns=turns("empty", "empty"), leg_turns=1)) == ()
     (stop,) = TruncatedReplies(1)(RunState("r", turns=turns("text", "cut")))
     assert stop.kind is StopKind.TRUNCATED_REPLIES
+
+
+def test_a_condition_is_written_as_it_would_be_typed() -> None:
+    assert repr(RepeatedCalls()) == "RepeatedCalls()"
+    assert repr(RepeatedCalls(4, nudge=False)) == "RepeatedCalls(4, nudge=False)"
+    assert repr(NoProgress(rounds=5)) == "NoProgress(rounds=5)"
+    assert repr(NoProgress("failing")) == "NoProgress('failing')"
+    assert repr(Predicate(json.loads)) == "Predicate('json:loads')"
+    assert repr(MaxTurns(None)) == "MaxTurns(None)"
+
+
+def test_a_lambda_works_and_cannot_be_written_down() -> None:
+    stop = Predicate(lambda state: len(state.turns) > 1)
+    assert stop(state(1)) == ()
+    (fired,) = stop(state(2))
+    assert (fired.kind, fired.status) == (StopKind.PREDICATE, "stopped")
+    with pytest.raises(ValueError, match="not a stop condition"):
+        parse_stop(repr(stop))
+
+
+def test_a_predicate_says_why_in_words_or_as_a_stop_and_one_that_breaks_stops() -> None:
+    (said,) = Predicate(lambda state: "out of stock")(state())
+    assert str(said) == "predicate: out of stock"
+    own = Predicate(lambda state: StopKind.MAX_TURNS and Stop(StopKind.MAX_TURNS, 1, 1))
+    assert own(state()) == (Stop(StopKind.MAX_TURNS, 1, 1),)
+    (broken,) = Predicate(lambda state: state.nothing)(state())
+    assert "AttributeError" in broken.evidence["error"]
+    (missing,) = Predicate("json:nothing")(state())
+    assert "no function 'json:nothing'" in missing.evidence["error"]
+    with pytest.raises(ValueError, match="name the function as 'module:name'"):
+        Predicate("loads")
+
+
+def test_reading_a_condition_back_imports_nothing() -> None:
+    assert parse_stop("NoProgress('no_such_module:f')") == NoProgress("no_such_module:f")
