@@ -1,0 +1,264 @@
+"""Any mixture of crashes, approvals, rejections, cancellations, new messages and resumes.
+
+A store that fails at an arbitrary save stands for a process that dies there: what was in memory is
+thrown away and the run goes on from the file. After each step the five invariants hold.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from harness import (
+    Cancel,
+    ListTrace,
+    MaxTurns,
+    Price,
+    RunState,
+    Settings,
+    Status,
+    Store,
+    Tool,
+    ToolContext,
+    ToolError,
+    approve,
+    reject,
+    run,
+    say,
+    settle,
+    tool,
+)
+from harness.models.base import Message, ModelReply
+from harness.scripted import USAGE, calls, problems, says
+from harness.trace import RunStopped, ToolEnd
+
+PRICE = Price("1", "10")
+TOOLS = ["read", "write", "write", "once", "gated", "gated", "boom", "stop", "raed"]
+
+
+class Died(Exception):
+    """The process is gone."""
+
+
+class Mortal(Store):
+    """Fails at the save that `countdown` reaches, before or after it is kept."""
+
+    countdown: int | None = None
+    after = False
+
+    def save(self, state: RunState, *, durable: bool = False) -> None:
+        due = self.countdown == 0
+        self.countdown = None if self.countdown is None else self.countdown - 1
+        if due and not self.after:
+            raise Died
+        super().save(state, durable=durable)
+        if due:
+            raise Died
+
+
+class Runs(RuleBasedStateMachine):
+    """One run in one store, and all that may befall it."""
+
+    @initialize(
+        seed=st.integers(0, 2**32),  # one number: drawn call by call, scripts come out alike
+        dedupe=st.sampled_from(["off", "read_only"]),
+    )
+    def begin(self, seed: int, dedupe: Any) -> None:
+        draw = random.Random(seed)
+        script = [draw.choices(TOOLS, k=draw.randint(1, 3)) for _ in range(draw.randint(1, 4))]
+        self.folder = tempfile.TemporaryDirectory()
+        self.store = Mortal(Path(self.folder.name) / "runs.db")
+        self.script = script
+        self.switches = Settings(dedupe=dedupe, grace=0.02)
+        self.journal = 0
+        self.effects: Counter[str] = Counter()
+        self.keys: set[str] = set()
+        self.state = RunState.start("task", run_id="r")
+        self.cancel = Cancel()
+        self.store.save(self.state)
+
+    # the model, the tools
+
+    name = "stateless"
+
+    async def ask(self, messages: list[Message], tools: Any, **_: Any) -> ModelReply:
+        assert problems(messages) == [], "I2: a strict service refuses this"
+        self.journal += 1
+        turn = sum(message.role == "assistant" for message in messages)
+        wanted = self.script[turn] if turn < len(self.script) else []
+        if not wanted:
+            return says(f"answer {turn}")
+        made = [(f"c{turn}.{k}", name, {"x": f"{turn}.{k}"}) for k, name in enumerate(wanted)]
+        return calls(*made)
+
+    def tools(self) -> list[Tool]:
+        def done(x: str) -> str:
+            self.effects[x] += 1
+            return f"did {x}"
+
+        @tool(read_only=True)
+        def read(x: str) -> str:
+            return "v"
+
+        @tool
+        def write(x: str) -> str:
+            return done(x)
+
+        @tool(idempotent=True)
+        def once(x: str, ctx: ToolContext) -> str:
+            if ctx.idempotency_key in self.keys:
+                return f"had done {x}"
+            self.keys.add(ctx.idempotency_key)
+            return done(x)
+
+        @tool(needs_approval=True)
+        def gated(x: str) -> str:
+            return done(x)
+
+        @tool
+        def boom(x: str) -> str:
+            raise ToolError("no")
+
+        @tool
+        def stop(x: str, ctx: ToolContext) -> str:
+            self.cancel.set("user pressed Stop")
+            ctx.check()
+            return "not reached"
+
+        return [read, write, once, gated, boom, stop]
+
+    # what may befall it
+
+    @rule(
+        cap=st.integers(2, 9),
+        countdown=st.integers(0, 14),
+        after=st.booleans(),
+        pressed=st.sampled_from([False, False, False, False, True]),
+    )
+    def go_on(self, cap: int, countdown: int, after: bool, pressed: bool) -> None:
+        self.cancel = Cancel()
+        if pressed:
+            self.cancel.set("before the start")
+        trace, legs = ListTrace(), self.state.legs
+        self.store.countdown, self.store.after = countdown, after
+        try:
+            run(
+                self.state,
+                model=self,
+                tools=self.tools(),
+                stop=MaxTurns(cap),
+                price=PRICE,
+                store=self.store,
+                trace=trace,
+                cancel=self.cancel,
+                settings=self.switches,
+            )
+        except Died:
+            self.reopen()
+        else:
+            self.check_trace(trace, self.state.legs - legs)
+
+    def check_trace(self, trace: ListTrace, legs: int) -> None:
+        stops = [event for event in trace.events if isinstance(event, RunStopped)]
+        assert len(stops) == legs <= 1, "I5: one terminal event per leg"
+        if stops:
+            assert trace.events[-1] is stops[0]
+            assert (stops[0].run_id, stops[0].status) == ("r", self.state.status)
+            assert stops[0].reason == self.state.reason
+        ends = Counter(event.call_id for event in trace.events if isinstance(event, ToolEnd))
+        assert all(count == 1 for count in ends.values())
+
+    def reopen(self) -> None:
+        self.store.countdown = None
+        self.state = self.store.load("r")
+
+    @rule()
+    def open_again(self) -> None:
+        self.reopen()
+        self.state = RunState.from_json(self.state.to_json())
+
+    @precondition(lambda self: self.state.interruptions)
+    @rule(which=st.integers(0, 5), yes=st.booleans(), fails=st.booleans())
+    def decide(self, which: int, yes: bool, fails: bool) -> None:
+        waits = self.state.interruptions
+        wait = waits[which % len(waits)]
+        if wait.type == "unknown_outcome" and yes and self.effects[wait.args["x"]]:
+            settle(self.state, wait.call_id, "I looked: it is done")
+        elif yes:
+            approve(self.state, wait.call_id)
+        else:
+            reject(self.state, wait.call_id, "not now")
+        self.store.countdown = 0 if fails else None
+        try:
+            self.store.save(self.state)
+        except Died:
+            self.reopen()
+
+    @rule()
+    def new_message(self) -> None:
+        self.reopen()
+        say(self.state, "and now?")
+        self.store.save(self.state)
+
+    # what holds whatever befell it
+
+    @invariant()
+    def results_are_one_per_call_in_call_order(self) -> None:
+        waiting = [call.call.id for call in self.state.pending]
+        expected = [f"the last calls have no result: {', '.join(waiting)}"] if waiting else []
+        assert problems(self.state.messages) == expected, "I1"
+
+    @invariant()
+    def effects_are_those_the_transcript_tells_of(self) -> None:
+        assert all(count == 1 for count in self.effects.values()), "I3: an effect happened twice"
+        told = {call.id: call for message in self.state.messages for call in message.calls}
+        for message in self.state.messages:
+            if message.role != "tool" or message.name not in ("write", "once", "gated"):
+                continue
+            x = told[message.call_id or ""].arguments.split('"')[3]
+            if message.outcome == "ok":
+                assert self.effects[x] == 1, f"I3: {x} is told of and was not done"
+            elif message.outcome != "unknown":
+                assert self.effects[x] == 0, f"I3: {x} was done and is told as {message.outcome}"
+
+    @invariant()
+    def every_request_is_charged(self) -> None:
+        state = self.state
+        settled = self.journal - (state.request is not None)  # in flight: charged on going on
+        spent = settled * PRICE.cost(USAGE)
+        assert state.cost_usd >= spent, "I4: less was charged than was spent"
+        lost = sum((request.cost_usd or Decimal(0) for request in state.lost), Decimal(0))
+        assert state.cost_usd == len(state.turns) * PRICE.cost(USAGE) + lost, "I4"
+        assert state.estimated is bool(state.lost)
+
+    @invariant()
+    def the_status_is_that_of_the_stop(self) -> None:
+        stop = self.state.stop
+        assert (stop is None) == (self.state.status is Status.RUNNING)
+        assert stop is None or stop.status is self.state.status
+        assert self.state.status is not Status.FAILED
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.folder.cleanup()
+
+
+def test_no_mixture_of_crashes_decisions_and_resumes_breaks_an_invariant() -> None:
+    run_state_machine_as_test(
+        Runs, settings=settings(max_examples=150, stateful_step_count=12, deadline=None)
+    )
