@@ -52,7 +52,7 @@ def _size(message: Message) -> int:
     texts = [message.text, message.call_id, message.tool]
     for call in message.calls:
         texts += (call.id, call.name, call.arguments)
-    return 400 + 120 * len(message.calls) + sum(map(getsizeof, texts))
+    return 200 + 80 * len(message.calls) + sum(map(getsizeof, texts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ MIB = 1 << 20
 ParseMessage: TypeAlias = Callable[[bytes], tuple[Entry, ...]]
 """From the raw bytes of one wire message to its neutral ones, not yet counted."""
 
+_ENTRY = 250  # bytes of an entry around its message: a tuple, its numbers
+
 Key: TypeAlias = tuple[str, bytes] | tuple[str, bytes, tuple[str, ...]]
 
 
@@ -76,4 +78,4 @@ def _named(entry: Entry, tool: str) -> Entry:
 
 
 def _cost(key: Key, entries: tuple[Entry, ...]) -> int:
-    return getsizeof(key) + getsizeof(key[1]) + sum(entry.size for entry in entries)
+    return getsizeof(key) + getsizeof(key[1]) + sum(_ENTRY + entry.size for entry in entries)

@@ -8,7 +8,7 @@ the prefix alone.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from fakeprovider.fold import State
@@ -22,7 +22,7 @@ _PER_BUCKET = 8
 Key: TypeAlias = tuple[str, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
     """A request body up to the end of its last message.
 
@@ -34,7 +34,7 @@ class Checkpoint:
     array: int
     state: State
     digest: _Hash
-    key: Key | None = field(default=None, compare=False)
+    key: Key | None = None
 
     @property
     def size(self) -> int:
@@ -61,17 +61,19 @@ def _power_within(length: int) -> int:
 
 
 class Prefixes:
-    """Checkpoints, found by the bytes they start with; the recent ones that fit in `limit` bytes.
+    """Checkpoints, found by the bytes they start with; as many as fit in `limit` bytes.
 
     A checkpoint of length n is filed under the hash of its first p bytes, p the greatest power of
     two within n. A look-up tries the powers of two within the body, the greatest first, and
-    compares what it finds there byte by byte.
+    compares what it finds there byte by byte. Forgotten first are checkpoints that a conversation
+    has gone on from, then those of the conversations that were silent longest.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
         self._buckets: OrderedDict[Key, list[Checkpoint]] = OrderedDict()
+        self._passed: OrderedDict[Checkpoint, Key] = OrderedDict()
 
     def find(self, dialect: str, body: bytes) -> Checkpoint | None:
         """The longest checkpoint that `body` starts with, more or less; None if there is none."""
@@ -86,23 +88,35 @@ class Prefixes:
             end >>= 1
         return None
 
-    def keep(self, checkpoint: Checkpoint) -> None:
-        """Remember a checkpoint, if it has a key and fits."""
-        key = checkpoint.key
-        if key is None or checkpoint.size > self.limit:
+    def keep(self, checkpoint: Checkpoint, before: Checkpoint | None = None) -> None:
+        """Remember a checkpoint, if it has a key and fits; it goes on from `before`."""
+        if checkpoint.key is None or checkpoint.size > self.limit:
             return
-        bucket = self._buckets.setdefault(key, [])
-        self._buckets.move_to_end(key)
+        bucket = self._buckets.setdefault(checkpoint.key, [])
+        self._buckets.move_to_end(checkpoint.key)
         bucket.append(checkpoint)
         self.used += checkpoint.size
+        if before is not None and before.key in self._buckets:
+            self._passed[before] = before.key
         if len(bucket) > _PER_BUCKET:
-            self.used -= bucket.pop(0).size
+            self._forget(checkpoint.key, bucket[0])
         while self.used > self.limit:
-            self._forget_oldest()
+            self._forget_one()
 
-    def _forget_oldest(self) -> None:
-        key = next(iter(self._buckets))
-        bucket = self._buckets[key]
-        self.used -= bucket.pop(0).size
+    def _forget_one(self) -> None:
+        if self._passed:
+            checkpoint, key = next(iter(self._passed.items()))
+        else:
+            key, bucket = next(iter(self._buckets.items()))
+            checkpoint = bucket[0]
+        self._forget(key, checkpoint)
+
+    def _forget(self, key: Key, checkpoint: Checkpoint) -> None:
+        self._passed.pop(checkpoint, None)
+        bucket = self._buckets.get(key, [])
+        if checkpoint not in bucket:  # it was forgotten while its conversation was being read
+            return
+        bucket.remove(checkpoint)
+        self.used -= checkpoint.size
         if not bucket:
             del self._buckets[key]

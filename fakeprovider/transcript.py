@@ -165,7 +165,7 @@ def _keep(
     digest.update(memoryview(body)[done:end])
     prefix = body[:end]
     key = key_of(form.dialect, prefix, before)
-    memory.prefixes.keep(Checkpoint(prefix, start, state, digest, key))
+    memory.prefixes.keep(Checkpoint(prefix, start, state, digest, key), before)
     return Transcript(request, state, _digest(digest, body[end:]))
 
 
