@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WORTHWHILE = 4096  # bytes; below this the messages' own memo is as quick
 _PER_BUCKET = 8
+_HEAD, _SAMPLES, _SAMPLE = 4096, 32, 128  # bytes, how many, bytes each
 
 Key: TypeAlias = tuple[str, int, int]
 
@@ -52,7 +53,14 @@ def key_of(dialect: str, prefix: bytes, before: Checkpoint | None = None) -> Key
         return None
     if before is not None and before.key is not None and before.key[1] == end:
         return before.key
-    return (dialect, end, hash(memoryview(prefix)[:end]))
+    return (dialect, end, _samples(prefix, end))
+
+
+def _samples(body: bytes, end: int) -> int:
+    """A hash of the head of a body and of samples up to `end`: conversations differ in some."""
+    step = max(_SAMPLE, end // _SAMPLES)
+    starts = range(step, end - _SAMPLE + 1, step)
+    return hash((body[: min(_HEAD, end)], *(body[at : at + _SAMPLE] for at in starts)))
 
 
 def _power_within(length: int) -> int:
@@ -63,7 +71,7 @@ def _power_within(length: int) -> int:
 class Prefixes:
     """Checkpoints, found by the bytes they start with; as many as fit in `limit` bytes.
 
-    A checkpoint of length n is filed under the hash of its first p bytes, p the greatest power of
+    A checkpoint of length n is filed under samples of its first p bytes, p the greatest power of
     two within n. A look-up tries the powers of two within the body, the greatest first, and
     compares what it finds there byte by byte. Forgotten first are checkpoints that a conversation
     has gone on from, then those of the conversations that were silent longest.
@@ -78,9 +86,8 @@ class Prefixes:
     def find(self, dialect: str, body: bytes) -> Checkpoint | None:
         """The longest checkpoint that `body` starts with, more or less; None if there is none."""
         end = _power_within(len(body))
-        view = memoryview(body)
         while end >= WORTHWHILE:
-            key = (dialect, end, hash(view[:end]))
+            key = (dialect, end, _samples(body, end))
             for checkpoint in reversed(self._buckets.get(key, ())):
                 if body.startswith(checkpoint.prefix):
                     self._buckets.move_to_end(key)
