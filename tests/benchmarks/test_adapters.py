@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from benchmarks.cli import cli
 
-NAIVE = '''
+NAIVE = """
 import json, os, urllib.request
 
 url = os.environ["LLM_BASE_URL"] + "/chat/completions"
@@ -28,7 +28,7 @@ while True:
         break
     for call in message["tool_calls"]:
         messages.append({"role": "tool", "tool_call_id": call["id"], "content": "[]"})
-'''
+"""
 
 
 @pytest.fixture

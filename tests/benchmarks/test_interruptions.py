@@ -1,0 +1,77 @@
+"""Killed, cancelled, delegated, slowed down: runs that are not left alone, in the bench."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.cli import cli
+
+FIGURES = json.loads(
+    (Path(__file__).parents[1] / "reference_figures.json").read_text(encoding="utf-8"),
+    parse_float=Decimal,
+)
+
+
+def rows(*args: str) -> dict[str, dict[str, Any]]:
+    result = CliRunner().invoke(cli, [*args, "--json"])
+    assert result.exit_code == 0, result.output
+    return {row["policy"]: row for row in json.loads(result.stdout)["rows"]}
+
+
+@pytest.mark.parametrize("form", ["--whole", "--stream"])
+def test_a_run_killed_after_turn_two_goes_on_in_another_process_and_repeats_nothing(
+    form: str,
+) -> None:
+    figure = FIGURES["resume_plan"]
+    result = CliRunner().invoke(cli, ["resume", form, "--json"])
+    report = json.loads(result.stdout)
+    killed, resumed = report["rows"]
+    assert killed["extra"] == {"exit": -9, "messages": figure["at_kill"]["messages"]}
+    assert (killed["turns"], killed["status"]) == (2, figure["at_kill"]["status"])
+    assert Decimal(killed["cost_usd"]) == figure["at_kill"]["cost_usd"]
+    assert (resumed["turns"], resumed["status"]) == (3, figure["resumed"]["status"])
+    assert Decimal(resumed["cost_usd"]) == figure["resumed"]["cost_usd"]
+    assert report["notes"] == ["tool runs across both processes: listed:., read:errors.log."]
+
+
+def test_stop_ends_the_tool_when_the_signal_reaches_it_and_only_then() -> None:
+    found = rows("cancel", "--at", "0.7")
+    cancelled, deaf, whole = (found[n] for n in ("cancelled", "request only", "uncancelled"))
+    assert cancelled["status"] == FIGURES["cancel"]["cancelled"]["status"]
+    assert cancelled["extra"]["reason"] == FIGURES["cancel"]["cancelled"]["reason"]
+    assert len(cancelled["extra"]["progress at ms"]) == 1
+    assert cancelled["effects"].get("scanned") is None
+    assert whole["status"] == FIGURES["cancel"]["uncancelled"]["status"]
+    assert len(whole["extra"]["progress at ms"]) == len(deaf["extra"]["progress at ms"]) == 6
+    assert deaf["status"] == "interrupted"
+
+
+def test_a_sub_agents_cost_is_in_its_parents_total_and_its_limit_a_sentence() -> None:
+    found = rows("subagent")
+    plain, child = found["one transcript"], found["sub-agent"]
+    assert child["status"] == plain["status"] == "completed"
+    assert child["input_tokens"] == sum(child["prompt_tokens"]) + child["extra"]["child's input"]
+    assert max(child["prompt_tokens"]) < max(plain["prompt_tokens"])
+    runaway = found["sub-agent runs away"]
+    assert runaway["status"] == "completed"
+    assert "no result" in runaway["answer"]
+
+
+def test_with_events_nobody_waits_for_longer_than_one_reply() -> None:
+    found = rows("latency", "--latency", "0,150")["150 ms"]
+    assert found["extra"]["provider ms"] == 450
+    assert found["wall_ms"] >= 450
+    assert found["extra"]["silence ms"] < found["extra"]["silence without events ms"]
+
+
+def test_an_approval_is_for_one_call_and_not_for_the_next_one() -> None:
+    found = rows("publish")
+    assert found["stop"]["effects"].get("published") is None
+    assert found["approve once"]["effects"]["published"] == ["notes.txt"]
+    assert found["approve all"]["effects"]["published"] == ["notes.txt", "notes.txt"]
