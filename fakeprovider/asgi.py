@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from fakeprovider.errors import ApiError
@@ -103,19 +104,23 @@ def _too_large(limit: int) -> ApiError:
     )
 
 
+@lru_cache(maxsize=1024)
+def _encoded(headers: tuple[tuple[str, str], ...]) -> Headers:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
 async def send_whole(
     send: Send, body: bytes, status: int = 200, headers: tuple[tuple[str, str], ...] = ()
 ) -> None:
     """A JSON reply in one piece."""
-    sent = [_JSON_HEADER, (b"content-length", b"%d" % len(body))]
-    sent += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    sent = [_JSON_HEADER, (b"content-length", b"%d" % len(body)), *_encoded(headers)]
     await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": body})
 
 
 async def start_stream(send: Send, headers: tuple[tuple[str, str], ...] = ()) -> None:
     """The head of a reply of server-sent events."""
-    sent = [*_SSE_HEADERS, *((name.encode(), value.encode("latin-1")) for name, value in headers)]
+    sent = [*_SSE_HEADERS, *_encoded(headers)]
     await send({"type": "http.response.start", "status": 200, "headers": sent})
 
 

@@ -13,7 +13,7 @@ from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import Answer, Plan
 from fakeprovider.journal import Exchange, Finding, Paced, Stretch, Usage, digest_of
-from fakeprovider.known import Known
+from fakeprovider.known import Facts, Known
 from fakeprovider.news import called, heard
 from fakeprovider.playing import Clocked
 from fakeprovider.protocols.base import Dialect
@@ -94,25 +94,16 @@ _HEADER_LENGTH = 500
 
 def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
     """The journal's record of a job that is over."""
-    conversation, error = job.conversation, job.error or job.answer
-    answered = job.completion if error is None else None
-    history = conversation.history if conversation else None
+    error = job.error or job.answer
     return Exchange(
+        **_facts(job, job.completion if error is None else None),
         run=job.run,
         script=job.script or job.route.script,
-        turn=conversation.position if conversation else None,
         attempt=job.head.attempt if job.attempt is None else job.attempt,
         protocol=job.dialect.NAME,
         method=job.method,
         path=job.path,
-        stream=conversation.stream if conversation else False,
         status=_status(job),
-        model=conversation.model if conversation else "",
-        digest=conversation.digest if conversation else digest_of(job.body),
-        tools=tuple(call.name for call in answered.calls) if answered else (),
-        finish=answered.finish if answered else "",
-        usage=_usage(answered.usage) if answered else None,
-        violations=_findings(conversation.violations) if conversation else (),
         notes=job.findings(),
         fault=job.struck.kind.name if job.struck else "",
         retry_after=job.answer.retry_after if job.answer else None,
@@ -121,17 +112,41 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         started=job.started,
         ms=round(job.seconds * 1000, 3),
         cancelled=job.cancelled,
-        calls=tuple(called(call) for call in answered.calls) if answered else (),
-        heard=heard(conversation) if conversation else (),
-        head=Stretch(*history.head) if history else None,
-        base=Stretch(*history.base) if history else None,
         retry_count=job.head.attempt if job.head.counts else None,
         side=job.side,
-        offered=len(conversation.tools) if conversation else 0,
         paced=_paced(job.clocked) if job.clocked else None,
         request=job.body.decode(errors="replace") if bodies else None,
         response=b"".join(job.sent).decode(errors="replace") if bodies else None,
     )
+
+
+def _facts(job: Job, completion: Completion | None) -> Facts:
+    """What an exchange says of the request and the reply as such."""
+    if job.known is not None:
+        return job.known.tell(completion, _told)
+    if job.conversation is not None:
+        return _told(job.conversation, completion)
+    return {"digest": digest_of(job.body)}
+
+
+def _told(conversation: Conversation, completion: Completion | None) -> Facts:
+    history = conversation.history
+    calls = completion.calls if completion else ()
+    return {
+        "turn": conversation.position,
+        "stream": conversation.stream,
+        "model": conversation.model,
+        "digest": conversation.digest,
+        "violations": _findings(conversation.violations),
+        "heard": heard(conversation),
+        "head": Stretch(*history.head) if history else None,
+        "base": Stretch(*history.base) if history else None,
+        "offered": len(conversation.tools),
+        "tools": tuple(call.name for call in calls),
+        "calls": tuple(map(called, calls)),
+        "finish": completion.finish if completion else "",
+        "usage": _usage(completion.usage) if completion else None,
+    }
 
 
 def _status(job: Job) -> int:

@@ -5,7 +5,8 @@ Scripts are asked every time; what follows from their reply is worked out once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Conversation
@@ -19,10 +20,14 @@ LONGEST = 1 << 16  # bytes of a body: beyond, reading on from a prefix is as qui
 _KEPT = 1 << 14  # bytes of a rendered reply
 
 
+Facts: TypeAlias = Mapping[str, Any]
+Tell: TypeAlias = Callable[[Conversation, Completion | None], Facts]
+
+
 class Known:
     """A conversation, and the completion of the reply that was last given in it."""
 
-    __slots__ = ("_completion", "_reply", "_script", "_whole", "conversation")
+    __slots__ = ("_completion", "_reply", "_script", "_told", "_whole", "conversation")
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -30,6 +35,7 @@ class Known:
         self._script = ""
         self._completion: Completion | None = None
         self._whole: bytes | None = None
+        self._told: tuple[Completion | None, Facts] | None = None
 
     def complete(self, reply: Reply, script: str) -> Completion:
         """The completion of a script's reply."""
@@ -47,6 +53,12 @@ class Known:
             self._whole = body
         return body
 
+    def tell(self, completion: Completion | None, facts: Tell) -> Facts:
+        """What the journal says of the conversation and this completion of it."""
+        if self._told is None or self._told[0] is not completion:
+            self._told = (completion, facts(self.conversation, completion))
+        return self._told[1]
+
     def size(self, body: bytes) -> int:
         """Bytes of memory that it may come to, with the body it is known by."""
-        return 4 * len(body) + 500 * len(self.conversation.messages) + 2 * _KEPT
+        return 4 * len(body) + 1000 * len(self.conversation.messages) + 2 * _KEPT
