@@ -1,0 +1,85 @@
+"""The history only grows."""
+
+from __future__ import annotations
+
+from fakeprovider.journal import Exchange, Heard, Stretch
+from fakeprovider.verdict.clause import (
+    Clause,
+    Finding,
+    failed,
+    github,
+    not_applicable,
+    not_observable,
+    passed,
+)
+from fakeprovider.verdict.facts import Facts
+from fakeprovider.verdict.run import Run
+
+
+def _judge(run: Run, facts: Facts) -> Finding:
+    if any(exchange.head is None for exchange in run.loop):
+        return not_observable("requests that name an earlier response do not hold the history")
+    firsts = [step.attempts[0] for step in run.steps]
+    later = [exchange for exchange in firsts[1:] if exchange.turn]
+    if not later:
+        return not_applicable("there was no second turn")
+    known: list[Exchange] = []
+    for exchange in firsts:
+        what = _change(exchange, known)
+        if what and not _compacted(run, known[-1], exchange):
+            return failed(what, [known[-1], exchange])
+        known.append(exchange)
+    return passed("every request goes on from an earlier one", later[-1:])
+
+
+def _change(exchange: Exchange, known: list[Exchange]) -> str:
+    """How the history differs from every earlier one that it could go on from; "" if it does not.
+
+    Only what shrank or was reordered counts: an earlier message that was edited does not.
+    """
+    if not exchange.turn or not known or any(_goes_on(exchange, one) for one in known):
+        return ""
+    base, head = _stretches(exchange)
+    before = [_stretches(one)[1] for one in known]
+    if any((base.length, base.total) == (one.length, one.total) for one in before):
+        return "messages of the history changed places"
+    if head.length <= before[-1].length:
+        return (
+            f"the history lost messages: there were {before[-1].length}, and with a reply and what "
+            f"followed there are {head.length}"
+        )
+    return ""
+
+
+def _goes_on(exchange: Exchange, earlier: Exchange) -> bool:
+    """After the reply to `earlier`, or with more said in its place."""
+    base, _ = _stretches(exchange)
+    base_before, head_before = _stretches(earlier)
+    if base == head_before:
+        return True
+    return base == base_before and _begins(exchange.heard, earlier.heard)
+
+
+def _begins(heard: tuple[Heard, ...], start: tuple[Heard, ...]) -> bool:
+    return heard[: len(start)] == start
+
+
+def _stretches(exchange: Exchange) -> tuple[Stretch, Stretch]:
+    nothing = Stretch(0, 0, 0)
+    return exchange.base or nothing, exchange.head or nothing
+
+
+def _compacted(run: Run, earlier: Exchange, later: Exchange) -> bool:
+    """Whether the harness asked for a summary in between: then it shrinks on purpose."""
+    return any(
+        exchange.side == "compaction" and earlier.started <= exchange.started <= later.started
+        for exchange in run.asked
+    )
+
+
+CLAUSE = Clause(
+    "history",
+    "A history that shrinks or changes its order loses the prompt cache, and what was done.",
+    github("MoonshotAI/kimi-code#1053"),
+    _judge,
+)
