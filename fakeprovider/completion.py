@@ -12,9 +12,22 @@ from typing import TypeAlias
 from fakeprovider import tokens
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.counting import calls_json, completion_count
-from fakeprovider.replies import Fault, Finish, Pace, Refusal, Reply, Text, Thinking, ToolCall
+from fakeprovider.replies import (
+    Fault,
+    Finish,
+    Pace,
+    Refusal,
+    Reply,
+    Text,
+    Thinking,
+    ToolCall,
+    WebSearch,
+)
 
-Part: TypeAlias = Text | Call | Thinking | Refusal
+Part: TypeAlias = Text | Call | Thinking | Refusal | WebSearch
+
+SEARCH_LIMIT = 10
+"""Searches of the service's own after which the Messages API pauses a turn, by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +81,15 @@ class Completion:
 
 def complete(conversation: Conversation, reply: Reply, script: str = "") -> Completion:
     """Fill in what `reply` leaves open; cut it at the client's stop words and cap on output."""
-    parts = _named(reply, conversation.position)
+    parts, paused = _share(_named(reply, conversation.position), conversation)
     parts, word = _stopped(parts, conversation.options.get("stop", ()))
     reasoning = sum(tokens.count(part.text) for part in parts if isinstance(part, Thinking))
     spent = _spoken(parts) + reasoning
-    finish = "stop_sequence" if word is not None else reply.finish or _finish(parts)
+    finish = reply.finish or _finish(parts)
+    if word is not None:
+        finish = "stop_sequence"
+    elif paused:
+        finish = "pause"
     cap = conversation.max_output
     if cap is not None and spent > cap:
         parts, finish, spent, word = _cut(parts, cap), "length", cap, None
@@ -88,6 +105,22 @@ def complete(conversation: Conversation, reply: Reply, script: str = "") -> Comp
         stop_sequence=word,
         script=script,
     )
+
+
+def _share(parts: tuple[Part, ...], conversation: Conversation) -> tuple[tuple[Part, ...], bool]:
+    """What of a reply this request gets, and whether it pauses there.
+
+    What was sent before the pause is left out: it ends with the last search that came back.
+    """
+    done = conversation.options.get("searches_done")
+    if done is None:
+        return parts, False
+    ends = [at + 1 for at, part in enumerate(parts) if isinstance(part, WebSearch)]
+    limit = conversation.options.get("search_limit", SEARCH_LIMIT)
+    start = ends[min(done, len(ends)) - 1] if done and ends else 0
+    if len(ends) <= done + limit:
+        return parts[start:], False
+    return parts[start : ends[done + limit - 1]], True
 
 
 def _stopped(parts: tuple[Part, ...], words: Sequence[str]) -> tuple[tuple[Part, ...], str | None]:
@@ -143,6 +176,9 @@ def _cut(parts: tuple[Part, ...], cap: int) -> tuple[Part, ...]:
     kept: list[Part] = []
     left = cap
     for part in parts:
+        if isinstance(part, WebSearch):
+            kept.append(part)
+            continue
         if isinstance(part, Call):
             fitting, left = _cut_call(part, left)
         else:

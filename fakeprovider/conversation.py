@@ -32,7 +32,7 @@ class Message:
     `developer` is `system`; text parts are joined with a newline. A tool result has `call_id`, and
     `tool`, the name of the call it answers ("" if there is no such call). `beside_results` marks
     user text that came in one wire message with tool results (Messages dialect): it does not open
-    a new user turn. `images` counts image parts.
+    a new user turn. `images` counts image parts, `searches` what the service searched in a turn.
     """
 
     role: Role
@@ -43,6 +43,7 @@ class Message:
     is_error: bool = False
     beside_results: bool = False
     images: int = 0
+    searches: int = 0
 
     @property
     def opens_turn(self) -> bool:

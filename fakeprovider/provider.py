@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from fakeprovider.catalogue import Catalogue, Note
 from fakeprovider.choice import obey
-from fakeprovider.completion import Completion
+from fakeprovider.completion import SEARCH_LIMIT, Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import BadFault, Faults, Moment, Plan
@@ -26,6 +26,7 @@ from fakeprovider.replies import Pace, Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.ending import ScriptRanOut
 from fakeprovider.side import plain_answer, side_request
+from fakeprovider.thinking import missing_thinking
 from fakeprovider.wire import too_deep
 
 _log = logging.getLogger("fakeprovider")
@@ -43,7 +44,8 @@ class Provider:
     a script's calls to the client's tools. `gate` may raise `ApiError` before a request is read.
     `pace` is for replies that neither path nor script gives one. `prompt_cache` reports what a
     cache would have served; `count` is the rule for prompt tokens, `wire` or `openai`. `faults` are
-    what goes wrong, whatever path and script say.
+    what goes wrong, whatever path and script say. `search_limit` is after how many searches of the
+    service's own the Messages API pauses a turn.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Provider:
         pace: Pace | None = None,
         prompt_cache: bool = False,
         count: CountingRule = "wire",
+        search_limit: int = SEARCH_LIMIT,
         faults: Faults | None = None,
     ) -> None:
         self.scripts = scripts
@@ -68,6 +71,7 @@ class Provider:
         self.faults = faults or Faults()
         self.prompt_cache = prompt_cache
         self.count = count
+        self.search_limit = search_limit
         self.memory = Memory()
 
     def answer(self, job: Job) -> tuple[Conversation, Completion]:
@@ -154,6 +158,8 @@ class Provider:
             found = job.dialect.parse(job.body, self.memory, job.route.model)
         except RecursionError:
             raise too_deep() from None
+        if self.search_limit != SEARCH_LIMIT:
+            found = replace(found, options={**found.options, "search_limit": self.search_limit})
         return self._recount(found)
 
     def _recount(self, conversation: Conversation) -> Conversation:
@@ -177,6 +183,9 @@ class Provider:
         catalogue = self.catalogue.for_client(job.route.params.client).for_script(script)
         view = job.route.params.view(catalogue.view(conversation))
         job.turn = view.turn
+        forgotten = missing_thinking(view, script) if self.strict else None
+        if forgotten is not None:
+            raise job.dialect.refuse(forgotten)
         fitted = catalogue.fit(_run(job.script, script, view), conversation)
         job.notes += fitted.notes
         return obey(fitted.reply, conversation)

@@ -72,7 +72,20 @@ class Refusal:
     text: str
 
 
-Block: TypeAlias = Text | ToolCall | Thinking | Refusal
+@dataclass(frozen=True, slots=True)
+class WebSearch:
+    """A search that the service runs itself, within the turn: its query and the page it found.
+
+    The Messages dialect pauses the turn after so many of them (ten, unless told otherwise) and
+    goes on when the content is sent back; responses show the call, chat completions nothing.
+    """
+
+    query: str
+    title: str = "A page"
+    url: str = "https://example.com/"
+
+
+Block: TypeAlias = Text | ToolCall | Thinking | Refusal | WebSearch
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from errno import EADDRINUSE
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -18,9 +18,11 @@ import uvicorn
 
 from fakeprovider.app import MAX_BODY, App
 from fakeprovider.catalogue import Catalogue
+from fakeprovider.completion import SEARCH_LIMIT
+from fakeprovider.faults import Chaos, Faults, orders
 from fakeprovider.journal import Journal
 from fakeprovider.provider import CountingRule, Gate, Provider
-from fakeprovider.replies import Pace
+from fakeprovider.replies import Fault, Pace
 from fakeprovider.scripts import Script, discover
 from fakeprovider.transport import protocol_class
 
@@ -40,9 +42,12 @@ class Server:
     `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
     transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`.
     `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
-    refuse requests, `pace` is how fast replies come where nothing else says so. `api_key` is what
+    refuse requests, `pace` is how fast replies come where nothing else says so, `faults` (with
+    their `turn` and `times`) and `chaos` go wrong whatever path and script say. `api_key` is what
     clients must show, None for any or none. `prompt_cache` reports what a cache would have served,
-    `count` is the rule for prompt tokens. Raises `UnknownScript`, and `PortInUse` when it starts.
+    `count` is the rule for prompt tokens, `search_limit` after how many searches of the service's
+    own the Messages API pauses a turn. Raises `UnknownScript`, `BadFault`, and `PortInUse` when it
+    starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -63,7 +68,10 @@ class Server:
         api_key: str | None = None,
         prompt_cache: bool = False,
         count: CountingRule = "wire",
+        search_limit: int = SEARCH_LIMIT,
         pace: Pace | None = None,
+        faults: Sequence[Fault] = (),
+        chaos: Chaos | None = None,
     ) -> None:
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.host = host
@@ -79,8 +87,10 @@ class Server:
             catalogue=catalogue,
             gate=gate,
             pace=pace,
+            faults=Faults(orders(faults, chaos)),
             prompt_cache=prompt_cache,
             count=count,
+            search_limit=search_limit,
         )
         self._app = App(self.provider, self.journal, max_body=max_body, api_key=api_key)
         self._running: _Running | None = None

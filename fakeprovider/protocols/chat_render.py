@@ -14,7 +14,7 @@ import msgspec
 from fakeprovider.completion import Completion, Tally
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.protocols.base import CREATED, Frame
-from fakeprovider.replies import Finish, Refusal, Text, Thinking
+from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
 from fakeprovider.tokens import pieces
 
 FINISH_REASONS: Final[dict[Finish, str]] = {
@@ -123,6 +123,8 @@ def _deltas(
     yield {"role": "assistant", **said}, 0
     index = 0
     for part in completion.parts:
+        if isinstance(part, WebSearch):
+            continue  # what the service does itself has no place in this dialect
         if not isinstance(part, Call):
             key = _DELTA[type(part)]
             yield from (({key: piece}, 1) for piece in pieces(part.text))

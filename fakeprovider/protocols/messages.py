@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from fakeprovider.choice import Choice, allowed
-from fakeprovider.conversation import Conversation, Offered, Violation
+from fakeprovider.conversation import Conversation, Message, Offered, Violation
 from fakeprovider.counting import inner_count
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fold import Entry, State, finish
@@ -181,12 +181,14 @@ def _conversation(
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     fixed = tool_tokens + sum(map(_inner, system))
     violations, notes = judge(_flaws(state, system, tools), NAME)
+    paused = _paused(state.messages)
+    position = state.position - len(paused)
     return Conversation(
         model=request.model,
         messages=(*(entry.message for entry in system), *state.messages),
         tools=allowed(tools, choice),
-        turn=state.position,
-        position=state.position,
+        turn=position,
+        position=position,
         prompt_tokens=state.prompt_tokens + fixed,
         max_output=max_output,
         stream=stream,
@@ -195,6 +197,8 @@ def _conversation(
         options={
             "choice": choice,
             "offered": tools,
+            "searches_done": sum(paused),
+            "unthought": _unthought(state) if options.get("thinking") else None,
             "cache_mark": _mark(request, body),
             "tool_tokens": tool_tokens,
             "fixed_tokens": fixed,
@@ -242,6 +246,24 @@ def _model(name: str) -> dict[str, Any]:
         "created_at": _RELEASED,
         "lifecycle": "active",
     }
+
+
+def _unthought(state: State) -> int | None:
+    """Where the turn stands whose results end the transcript, if it has no thinking."""
+    if not state.answered or state.messages[-1].opens_turn:
+        return None
+    unthought = {flaw.index for flaw in state.flaws if flaw.rule == "thinking_missing"}
+    return state.asked if state.asked in unthought else None
+
+
+def _paused(history: tuple[Message, ...]) -> list[int]:
+    """The searches of each message that was sent back for the turn to go on where it paused."""
+    found: list[int] = []
+    for message in reversed(history):
+        if message.role != "assistant" or not message.searches:
+            break
+        found.append(message.searches)
+    return found
 
 
 def _mark(request: Countable, body: bytes) -> Mark:

@@ -23,6 +23,7 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _ROLES = ("user", "assistant", "system", "developer")
 _IMAGES = ("image", "document")
+_THOUGHTS = ("thinking", "redacted_thinking")
 
 _ABSENT = msgspec.Raw(b"")
 
@@ -146,12 +147,16 @@ def _assistant(wire: WireMessage, blocks: list[Block], where: str) -> Entry:
             flaws += found
         elif block.type == "thinking":
             flaws += _thinking_flaws(block)
+    if calls and not any(block.type in _THOUGHTS for block in blocks):
+        flaws.append(("thinking_missing", "a turn with calls and without thinking"))
     if not blocks:
         rule = "null_content" if wire.content is None else "empty_content"
         flaws.append((rule, "an assistant message without content"))
     # Joined without a newline, as chat completions has them: the dialects count alike.
     text = "".join(block.text or "" for block in blocks if block.type == "text")
-    return Entry(Message("assistant", text, tuple(calls)), None, tuple(flaws))
+    searches = sum(block.type == "server_tool_use" for block in blocks)
+    message = Message("assistant", text, tuple(calls), searches=searches)
+    return Entry(message, None, tuple(flaws))
 
 
 def _call(block: Block, where: str) -> tuple[Call, list[Flaw]]:

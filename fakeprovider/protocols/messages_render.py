@@ -6,15 +6,16 @@ Shapes after the API reference ("Messages", "Streaming Messages") and the offici
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from fakeprovider.completion import Completion, Part, Tally
+from fakeprovider.completion import Completion
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.partial_json import complete_object
 from fakeprovider.protocols.base import Frame
-from fakeprovider.replies import Finish, Refusal, Text, Thinking
+from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
 from fakeprovider.signatures import sign
 from fakeprovider.tokens import pieces
 
@@ -33,29 +34,48 @@ STOP_REASONS: Final[dict[Finish, str]] = {
 _encode = msgspec.json.Encoder().encode
 
 
-def message(completion: Completion) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: the block after the search's own, under its id."""
+
+    id: str
+    search: WebSearch
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search of the service's own, with its id."""
+
+    id: str
+    search: WebSearch
+
+
+Block: TypeAlias = Text | Call | Thinking | Refusal | Searched | Found
+
+
+def message(conversation: Conversation, completion: Completion) -> dict[str, Any]:
     """The whole message."""
     return {
-        **_opening(completion),
-        "content": [_block(part) for part in _shown(completion)],
+        **_opening(conversation, completion),
+        "content": [_block(part) for part in _blocks(conversation, completion)],
         **_ending(completion),
-        "usage": _usage(completion.usage, completion.usage.completion),
+        "usage": _usage(completion, completion.usage.completion),
     }
 
 
-def events(completion: Completion) -> Iterator[Frame]:
+def render_stream(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
     """The events of a streamed message, from `message_start` to `message_stop`."""
-    usage = _usage(completion.usage, min(1, completion.usage.completion))
+    usage = _usage(completion, min(1, completion.usage.completion))
     ending = dict.fromkeys(_ending(completion))
-    opening = {**_opening(completion), "content": [], **ending, "usage": usage}
+    opening = {**_opening(conversation, completion), "content": [], **ending, "usage": usage}
     yield frame("message_start", {"message": opening})
     yield frame("ping", {})
-    for index, part in enumerate(_shown(completion)):
+    for index, part in enumerate(_blocks(conversation, completion)):
         yield frame("content_block_start", {"index": index, "content_block": _empty(part)})
         for delta, carried in _deltas(part):
             yield frame("content_block_delta", {"index": index, "delta": delta}, carried)
         yield frame("content_block_stop", {"index": index})
-    totals = _usage(completion.usage, completion.usage.completion)
+    totals = _usage(completion, completion.usage.completion)
     del totals["service_tier"], totals["cache_creation"]  # not in the reference for this event
     yield frame("message_delta", {"delta": _ending(completion), "usage": totals})
     yield frame("message_stop", {})
@@ -69,17 +89,13 @@ def frame(kind: str, data: dict[str, Any], tokens: int = 0) -> Frame:
 
 def render_whole(conversation: Conversation, completion: Completion) -> bytes:
     """A `message` object."""
-    return _encode(message(completion))
+    return _encode(message(conversation, completion))
 
 
-def render_stream(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
-    """The events of a streamed message."""
-    return events(completion)
-
-
-def _opening(completion: Completion) -> dict[str, Any]:
+def _opening(conversation: Conversation, completion: Completion) -> dict[str, Any]:
+    done = conversation.options["searches_done"]
     return {
-        "id": f"msg_fake{completion.position}",
+        "id": f"msg_fake{completion.position}" + (f"s{done}" if done else ""),
         "type": "message",
         "role": "assistant",
         "model": completion.model,
@@ -101,12 +117,25 @@ def _stop_details(completion: Completion) -> dict[str, Any] | None:
     return {"type": "refusal", "category": None, "explanation": words or None}
 
 
-def _shown(completion: Completion) -> list[Part]:
-    """The parts that make blocks: a text block without text is refused when it comes back."""
-    return [part for part in completion.parts if not isinstance(part, Text) or part.text]
+def _blocks(conversation: Conversation, completion: Completion) -> list[Block]:
+    """What makes a block: a search makes two, a text without text none: it may not come back."""
+    blocks: list[Block] = []
+    searches = conversation.options["searches_done"]
+    for part in completion.parts:
+        if isinstance(part, WebSearch):
+            own = f"srvtoolu_fake{completion.position}s{searches}"
+            blocks += [Searched(own, part), Found(own, part)]
+            searches += 1
+        elif not isinstance(part, Text) or part.text:
+            blocks.append(part)
+    return blocks
 
 
-def _block(part: Part) -> dict[str, Any]:
+def _block(part: Block) -> dict[str, Any]:
+    if isinstance(part, Searched):
+        return {**_empty(part), "input": {"query": part.search.query}}
+    if isinstance(part, Found):
+        return _empty(part)
     if isinstance(part, Call):
         return {"type": "tool_use", "id": part.id, "name": part.name, "input": _input(part)}
     if isinstance(part, Thinking):
@@ -129,7 +158,16 @@ def _input(call: Call) -> Any:
     return {"INVALID_JSON": call.arguments} if found is None else found
 
 
-def _empty(part: Part) -> dict[str, Any]:
+def _empty(part: Block) -> dict[str, Any]:
+    """A block as it begins; a result is whole from the start."""
+    if isinstance(part, Searched):
+        return {"type": "server_tool_use", "id": part.id, "name": "web_search", "input": {}}
+    if isinstance(part, Found):
+        return {
+            "type": "web_search_tool_result",
+            "tool_use_id": part.id,
+            "content": [_page(part.search)],
+        }
     if isinstance(part, Call):
         return {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
     if isinstance(part, Thinking):
@@ -137,8 +175,25 @@ def _empty(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": ""}
 
 
-def _deltas(part: Part) -> Iterator[tuple[dict[str, Any], int]]:
+def _page(search: WebSearch) -> dict[str, Any]:
+    return {
+        "type": "web_search_result",
+        "title": search.title,
+        "url": search.url,
+        "encrypted_content": sign(search.title),
+        "page_age": None,
+    }
+
+
+def _deltas(part: Block) -> Iterator[tuple[dict[str, Any], int]]:
     """Deltas and the tokens they carry. Input is only ever sent in deltas, the first one empty."""
+    if isinstance(part, Found):
+        return
+    if isinstance(part, Searched):
+        given = _encode({"query": part.search.query}).decode()
+        yield {"type": "input_json_delta", "partial_json": ""}, 0
+        yield {"type": "input_json_delta", "partial_json": given}, 0
+        return
     if isinstance(part, Call):
         yield {"type": "input_json_delta", "partial_json": ""}, 1
         for piece in pieces(part.arguments):
@@ -156,9 +211,11 @@ def _signature(part: Thinking) -> str:
     return sign(part.text) if part.signature is None else part.signature
 
 
-def _usage(tally: Tally, output: int) -> dict[str, Any]:
+def _usage(completion: Completion, output: int) -> dict[str, Any]:
     """Totals so far: cached tokens stand beside `input_tokens`, not inside."""
-    return {
+    tally = completion.usage
+    searches = sum(isinstance(part, WebSearch) for part in completion.parts)
+    usage = {
         "input_tokens": max(0, tally.prompt - tally.cached - tally.written),
         "cache_creation_input_tokens": tally.written,
         "cache_read_input_tokens": tally.cached,
@@ -169,3 +226,8 @@ def _usage(tally: Tally, output: int) -> dict[str, Any]:
         "output_tokens": output,
         "service_tier": "standard",
     }
+    if tally.reasoning:
+        usage["output_tokens_details"] = {"thinking_tokens": min(tally.reasoning, output)}
+    if searches:
+        usage["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
+    return usage

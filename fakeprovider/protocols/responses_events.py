@@ -21,7 +21,7 @@ from fakeprovider.protocols.responses_render import (
     response,
     words,
 )
-from fakeprovider.replies import Refusal, Thinking
+from fakeprovider.replies import Refusal, Thinking, WebSearch
 from fakeprovider.tokens import pieces
 
 Event = tuple[str, dict[str, Any], int]
@@ -64,6 +64,9 @@ def _inside(one: Item, place: dict[str, Any]) -> Iterator[Event]:
         yield from _call(first, place)
     elif isinstance(first, Thinking):
         yield from _summary(first, place)
+    elif isinstance(first, WebSearch):
+        for step in ("in_progress", "searching", "completed"):
+            yield f"response.web_search_call.{step}", place, 0
     else:
         for index, part in enumerate(words(one)):
             yield from _content(part, {**place, "content_index": index})

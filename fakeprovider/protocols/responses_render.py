@@ -15,7 +15,7 @@ from fakeprovider.conversation import Call, Conversation
 from fakeprovider.protocols.base import CREATED
 from fakeprovider.protocols.item_ids import call_item_id, message_id, reasoning_id
 from fakeprovider.protocols.response_ids import response_id
-from fakeprovider.replies import Finish, Refusal, Text, Thinking
+from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
 from fakeprovider.signatures import sign
 
 Words: TypeAlias = Text | Refusal
@@ -63,6 +63,8 @@ def _item_id(conversation: Conversation, turn: int, index: int, parts: tuple[Par
     stored = conversation.options["store"]
     if isinstance(first, Thinking):
         return reasoning_id(turn, index)
+    if isinstance(first, WebSearch):
+        return f"ws_fake{turn}i{index}"
     if isinstance(first, Call):
         return call_item_id(turn, index, first) if stored else f"fc_fake{turn}i{index}"
     text = "".join(part.text for part in parts if isinstance(part, Text))
@@ -84,6 +86,9 @@ def item(conversation: Conversation, one: Item, *, begun: bool = False) -> dict[
             "call_id": first.id,
             "name": first.name,
         }
+    if isinstance(first, WebSearch):
+        action = {"type": "search", "query": first.query}
+        return {"id": one.id, "type": "web_search_call", "status": status, "action": action}
     content = [] if begun else [content_part(part) for part in words(one)]
     return {
         "id": one.id,
