@@ -180,7 +180,7 @@ def worded(conversation: Conversation) -> Reply:
 
 
 @pytest.mark.parametrize(
-    ("script", "rounds"), [(plan, 3), (runaway, 12), (mixed, 5), (worded, 4)], ids=str
+    ("script", "rounds"), [(plan, 3), (runaway, 12), (mixed, 5), (worded, 4)]
 )
 def test_usage_grows_alike_in_three_dialects(script: Any, rounds: int) -> None:
     """Turns, calls, ids and tokens of a run do not depend on the dialect."""
