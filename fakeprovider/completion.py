@@ -6,7 +6,7 @@ This is what dialects render, so that whole and streamed forms and all dialects 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fakeprovider import tokens
@@ -88,6 +88,8 @@ def complete(conversation: Conversation, reply: Reply, script: str = "") -> Comp
     finish = reply.finish or _finish(parts)
     if word is not None:
         finish = "stop_sequence"
+    elif finish == "stop_sequence":
+        word = next(iter(conversation.options.get("stop", ())), None)
     elif paused:
         finish = "pause"
     cap = conversation.max_output
@@ -140,10 +142,14 @@ def _named(reply: Reply, position: int) -> tuple[Part, ...]:
     for block in reply.blocks:
         if isinstance(block, ToolCall):
             own = f"fake{position}p{calls}" if calls else f"fake{position}"
-            parts.append(Call(own if block.id is None else block.id, block.name, block.arguments))
+            arguments = tokens.replace_surrogates(block.arguments)
+            parts.append(Call(own if block.id is None else block.id, block.name, arguments))
             calls += 1
-        else:
+        elif isinstance(block, WebSearch):
             parts.append(block)
+        else:
+            text = tokens.replace_surrogates(block.text)
+            parts.append(block if text is block.text else replace(block, text=text))
     return tuple(parts)
 
 

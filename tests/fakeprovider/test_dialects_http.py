@@ -297,6 +297,24 @@ def test_a_transcript_that_is_refused_by_messages_is_refused_by_count_tokens_too
         assert error_of(path, reply)["message"].startswith("messages.1: ")
 
 
+def test_a_count_of_input_tokens_is_what_the_same_request_reports(server: Server) -> None:
+    """A21, in the dialects that have such an endpoint."""
+    with openai.OpenAI(base_url=server.base_url, api_key="x") as gpt:
+        asked: Any = {"model": "m", "input": "go", "instructions": "Be brief.", "tools": [NAMED]}
+        counted = gpt.responses.input_tokens.count(**asked)
+        usage = gpt.responses.create(**asked).usage
+    assert usage is not None
+    assert counted.input_tokens == usage.input_tokens
+    with anthropic.Anthropic(base_url=server.url, api_key="x") as claude:
+        body: Any = {**BODIES["/v1/messages"], "system": "Be brief."}
+        spent = claude.messages.create(**body).usage.input_tokens
+        del body["max_tokens"]
+        assert claude.beta.messages.count_tokens(**body).input_tokens == spent
+
+
+NAMED: Any = {"type": "function", "name": "list_files", "parameters": {}, "strict": False}
+
+
 def test_the_tool_runner_of_the_sdk_recovers_from_the_refusal_of_threads(server: Server) -> None:
     """Its first request opens a thread on the server; after the refusal it sends the history."""
     seen: list[str] = []

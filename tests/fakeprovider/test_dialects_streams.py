@@ -239,6 +239,36 @@ def test_malformed_arguments_go_out_as_written_or_wrapped_where_an_object_must_s
     assert block.to_dict()["input"] == {"INVALID_JSON": '["no object"]'}
 
 
+def test_half_a_character_in_a_script_goes_out_as_the_replacement_character(
+    gpt: openai.OpenAI, claude: anthropic.Anthropic
+) -> None:
+    """No UTF-8 can carry a lone surrogate; sending one all the same is a fault by name."""
+    REPLIES["now"] = say("a\ud800b", call("f", '{"x":"\ud800"}'))
+    for stream in (False, True):
+        body = {**MESSAGES, "max_tokens": 1000}
+        if stream:
+            with claude.messages.stream(**body) as events:
+                message = events.get_final_message()
+        else:
+            message = claude.messages.create(**body)
+        assert [block.to_dict().get("text") for block in message.content] == ["a\ufffdb", None]
+        assert message.content[1].to_dict()["input"] == {"x": "\ufffd"}
+    assert gpt.chat.completions.create(**CHAT).choices[0].message.content == "a\ufffdb"
+    assert gpt.responses.create(**RESPONSES).output_text == "a\ufffdb"
+
+
+def test_a_stop_sequence_is_named_where_the_client_gave_one(claude: anthropic.Anthropic) -> None:
+    REPLIES["now"] = say("one END two")
+    found = claude.messages.create(**MESSAGES, max_tokens=99, stop_sequences=["x", "END"])
+    assert (found.stop_reason, found.stop_sequence) == ("stop_sequence", "END")
+    assert found.content[0].to_dict()["text"] == "one "
+    with claude.messages.stream(**MESSAGES, max_tokens=99, stop_sequences=["x", "END"]) as events:
+        assert events.get_final_message().stop_sequence == "END"
+    REPLIES["now"] = Reply((Text("one"),), "stop_sequence")
+    found = claude.messages.create(**MESSAGES, max_tokens=99, stop_sequences=["x", "END"])
+    assert found.stop_sequence == "x"
+
+
 def test_numbers_in_a_tool_input_keep_their_digits(claude: anthropic.Anthropic) -> None:
     REPLIES["now"] = Reply((ToolCall("f", '{"a":1.50,"b":12345678901234567890}'),))
     raw = claude.messages.with_raw_response.create(**MESSAGES, max_tokens=1000)
