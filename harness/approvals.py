@@ -48,7 +48,7 @@ def reject(
     if rejection_text is not None and not rejection_text.strip():
         message = f"the model will not be told that {call_id} was rejected: give a reason instead"
         warnings.warn(message, UnsafeRejection, stacklevel=2)
-    unknown = call.phase == "unknown"
+    unknown = call.may_have_run
     text = wording.not_repeated(reason) if unknown else wording.declined(reason)
     call.decision = Decision(False, call.fingerprint, reason)
     settle_call(

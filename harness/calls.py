@@ -39,14 +39,20 @@ async def perform(leg: Leg, call: PendingCall) -> Stop | None:
     """Bring one ready call to its result; returns why the run must end, if it must."""
     tool = leg.toolbox.get(call.call.name)
     if tool is None:
-        _answer(leg, call, ToolResult(wording.gone(call.call.name), "error"))
-    elif (veto := leg.condition.veto(leg.state)) is not None:
+        _answer(leg, call, _gone(call))
+    elif not call.begun and (veto := leg.condition.veto(leg.state)) is not None:
         _answer(leg, call, ToolResult(wording.vetoed(veto), "skipped"))
     elif (text := leg.cache.get(tool, call.fingerprint)) is not None:
         _answer(leg, call, ToolResult(text, cached=True))
     else:
         return await _run(leg, tool, call)
     return None
+
+
+def _gone(call: PendingCall) -> ToolResult:
+    if call.may_have_run:
+        return ToolResult(wording.interrupted(), "unknown")
+    return ToolResult(wording.gone(call.call.name), "error")
 
 
 def _answer(leg: Leg, call: PendingCall, result: ToolResult, ms: float = 0.0) -> None:
@@ -67,7 +73,7 @@ async def _run(leg: Leg, tool: Tool, call: PendingCall) -> Stop | None:
 
 def _mark(leg: Leg, tool: Tool, call: PendingCall) -> None:
     """Write down that the call starts, durably where running it again could do harm."""
-    call.phase = "started"
+    call.phase, call.begun = "started", True
     leg.state.tool_runs += 1
     if not tool.read_only:
         leg.state.writes += 1

@@ -59,7 +59,8 @@ class PendingCall(msgspec.Struct, omit_defaults=True):
     `call.id` is unique in the run and stands in the transcript; `key` is `turn.position`, the
     call's own identity; `args` are the parsed arguments (None while they do not parse);
     `fingerprint` and `declaration` are digests of tool and arguments, and of the tool; `reported`
-    says that the trace knows its result. `signature`, `effects` and `polls` are for its record.
+    says that the trace knows its result, `begun` that it was started, in whatever process.
+    `signature`, `effects` and `polls` are for its record.
     """
 
     key: str
@@ -71,6 +72,7 @@ class PendingCall(msgspec.Struct, omit_defaults=True):
     decision: Decision | None = None
     result: ToolResult | None = None
     reported: bool = False
+    begun: bool = False
     signature: str = ""
     effects: bool = False
     polls: int = 0
@@ -80,6 +82,11 @@ class PendingCall(msgspec.Struct, omit_defaults=True):
     def turn(self) -> int:
         """The turn that asked for it, counted from 1."""
         return int(self.key.partition(".")[0])
+
+    @property
+    def may_have_run(self) -> bool:
+        """Whether it may have taken effect though it has no result."""
+        return self.phase in ("started", "unknown") or (self.begun and self.effects)
 
 
 class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):

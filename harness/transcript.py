@@ -86,7 +86,7 @@ def answer_open(state: RunState, stop: Stop | None) -> list[PendingCall]:
     """Give every call without a result one that names `stop` in words; returns `pending`."""
     skipped = stop is not None and stop.kind is StopKind.MAX_TOOL_CALLS
     for call in state.pending:
-        if call.phase in ("started", "unknown"):
+        if call.result is None and call.may_have_run:
             settle_call(call, wording.interrupted(), "unknown")
         elif call.result is None:
             settle_call(call, wording.not_run(stop), "skipped" if skipped else "not_started")
