@@ -11,6 +11,7 @@ import click
 from fakeprovider import commands, tokens
 from fakeprovider.app import MAX_BODY
 from fakeprovider.commands.options import catalogue, client_options, scripts
+from fakeprovider.commands.trouble import Trouble, trouble_options
 from fakeprovider.provider import CountingRule
 from fakeprovider.scripts import UnknownScript, describe, discover
 from fakeprovider.server import PortInUse, Server
@@ -39,6 +40,7 @@ def main() -> None:
       fakeprovider list     which scripts there are
       fakeprovider serve    run the server
       fakeprovider exec     run a command against a provider of its own, and judge it
+      fakeprovider faults   what a provider can be told to get wrong
       fakeprovider check    are these YAML scripts right?
       fakeprovider schema   their JSON Schema, for editors
       fakeprovider record   write down what another provider answers, as a script
@@ -47,6 +49,7 @@ def main() -> None:
 
 main.add_command(commands.check)
 main.add_command(commands.exec_command)
+main.add_command(commands.faults)
 main.add_command(commands.record)
 main.add_command(commands.schema)
 
@@ -89,6 +92,7 @@ main.add_command(commands.schema)
     help="Rule for prompt tokens: the request as sent, or OpenAI's published estimate.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Say where the server is in JSON.")
+@trouble_options
 def serve(
     paths: tuple[Path, ...],
     host: str,
@@ -104,6 +108,7 @@ def serve(
     prompt_cache: bool,
     count: CountingRule,
     as_json: bool,
+    trouble: Trouble,
 ) -> None:
     found = scripts(script, paths)
     try:
@@ -119,6 +124,9 @@ def serve(
             api_key=api_key,
             prompt_cache=prompt_cache,
             count=count,
+            pace=trouble.pace,
+            faults=trouble.faults,
+            chaos=trouble.chaos,
         )
         with watching(paths if watch else (), server.provider):
             server.serve(ready=lambda: _announce(server, as_json))

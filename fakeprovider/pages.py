@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fakeprovider import journal as journals
+from fakeprovider import verdict as verdicts
 from fakeprovider.errors import ApiError
 from fakeprovider.journal import Journal
 from fakeprovider.keys import check_key
@@ -18,6 +19,7 @@ from fakeprovider.protocols import chat, messages
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.provider import Provider
 from fakeprovider.routing import resolve
+from fakeprovider.verdict import Facts
 
 _ENDPOINTS = ("/models",)
 
@@ -38,8 +40,19 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
     def show_journal(request: Request) -> Response:
         run = request.query_params.get("run")
         if request.method == "DELETE":
+            provider.faults.attempts.clear(run)
             return JSONResponse({"deleted": journal.clear(run)})
         return _json(journals.to_json(journal.exchanges(run)))
+
+    def judge(request: Request) -> Response:
+        asked = request.query_params
+        exchanges = journal.exchanges(asked.get("run"))
+        try:
+            facts = Facts(cap=int(asked["cap"]) if "cap" in asked else None)
+            results = verdicts.verdict(exchanges, facts, only=asked.getlist("clause"))
+        except ValueError as error:
+            return JSONResponse({"error": str(error)}, 400)
+        return _json(verdicts.to_json(results))
 
     def elsewhere(request: Request) -> Response:
         path, _, name = request.url.path.partition("/models/")
@@ -56,6 +69,7 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
             Route("/", home),
             Route("/healthz", health),
             Route("/_journal", show_journal, methods=["GET", "DELETE"]),
+            Route("/_verdict", judge),
             Route("/{path:path}", elsewhere, methods=_METHODS),
         ],
         exception_handlers={HTTPException: _error, ApiError: _api_error},

@@ -2,7 +2,8 @@
 
 from fakeprovider.commands.check import check
 from fakeprovider.commands.exec import exec_command
+from fakeprovider.commands.faults import faults
 from fakeprovider.commands.record import record
 from fakeprovider.commands.schema import schema
 
-__all__ = ["check", "exec_command", "record", "schema"]
+__all__ = ["check", "exec_command", "faults", "record", "schema"]

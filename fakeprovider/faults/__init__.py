@@ -3,7 +3,7 @@
 from fakeprovider.faults.chaos import Chaos
 from fakeprovider.faults.kind import Answer, BadFault, Kind, Param
 from fakeprovider.faults.registry import FAULTS, Plan, Turns, find, plan
-from fakeprovider.faults.selection import NONE, Choice, Faults, Moment, Orders
+from fakeprovider.faults.selection import NONE, Choice, Faults, Moment, Orders, orders
 
 __all__ = [
     "FAULTS",
@@ -20,5 +20,6 @@ __all__ = [
     "Plan",
     "Turns",
     "find",
+    "orders",
     "plan",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fakeprovider.completion import Completion, complete
@@ -48,13 +48,24 @@ def _cut(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
 
 def _cut_in_call(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     steps = list(steps)
-    fragments = [index for index, step in enumerate(steps) if _has_arguments(step)]
+    fragments = _first_arguments(steps)
     yield from steps[: fragments[len(fragments) // 2]]
     yield from _end(scene.values["how"])
 
 
-def _has_arguments(step: Step) -> bool:
-    return isinstance(step, Piece) and bool(deltas.arguments(read(Frame(step.data))))
+def _first_arguments(steps: Sequence[Step]) -> list[int]:
+    """Which steps say something of the first call's arguments."""
+    found: list[int] = []
+    in_call = False
+    for index, step in enumerate(steps):
+        if isinstance(step, Piece):
+            event = read(Frame(step.data))
+            if deltas.ends_call(event, in_call):
+                break
+            said = deltas.arguments(event)
+            in_call = in_call or said is not None
+            found += [index] if said else []
+    return found
 
 
 def _with_arguments(asked: Asked) -> Completion:

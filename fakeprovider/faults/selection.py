@@ -77,10 +77,10 @@ class Faults:
         scripted = moment.reply.fault
         if scripted is None and not path and not self.orders:
             return NOTHING
-        own = of_script(scripted) if scripted else NONE
+        own = orders((scripted,)) if scripted else NONE
         all_orders = (path, self.orders, own)
         attempt = None
-        if any(orders.counts for orders in all_orders):
+        if any(one.counts for one in all_orders):
             attempt = self.attempts.next(moment.run, moment.conversation.digest, moment.told)
         return _first(moment, all_orders, moment.told if attempt is None else attempt, attempt)
 
@@ -91,9 +91,9 @@ class Faults:
         return next(found, None)
 
 
-def of_script(fault: Fault) -> Orders:
-    """The order in a script's reply; raises `BadFault`."""
-    return Orders((plan(fault.name, fault.params),))
+def orders(faults: Iterable[Fault], chaos: Chaos | None = None) -> Orders:
+    """Orders for faults by name; raises `BadFault`."""
+    return Orders(tuple(plan(fault.name, fault.params) for fault in faults), chaos)
 
 
 def _first(
@@ -109,13 +109,13 @@ def _first(
 
 
 def _due(moment: Moment, all_orders: Iterable[Orders], number: int) -> Iterator[Plan]:
-    for orders in all_orders:
-        for one in orders.plans:
+    for given in all_orders:
+        for one in given.plans:
             if one.kind.count is None and one.strikes(moment.turn, number):
                 yield one
-    for orders in all_orders:
-        if orders.chaos is not None:
-            drawn = orders.chaos.draw(
+    for given in all_orders:
+        if given.chaos is not None:
+            drawn = given.chaos.draw(
                 moment.run, moment.turn, number, lambda kind: not _misses(moment, kind)
             )
             if drawn is not None:

@@ -184,7 +184,9 @@ def _rate_limited(scene: Scene) -> Answer:
     nothing_left = ("anthropic-ratelimit-requests-remaining", "x-ratelimit-remaining-requests")
     left = (nothing_left[0 if scene.dialect.NAME == "messages" else 1], "0")
     answer = said.answer(scene, (*_retry_after(wait, form, scene.now), left))
-    return answer if form == "none" else replace(answer, retry_after=wait)
+    if form == "date":
+        wait = int(scene.now + wait) - scene.now  # a date has no fraction of a second
+    return answer if form == "none" else replace(answer, retry_after=max(0, wait))
 
 
 def _retry_after(wait: float, form: str, now: float) -> Headers:
