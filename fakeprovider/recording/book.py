@@ -19,7 +19,6 @@ from fakeprovider.recording.secrets import without_secrets
 from fakeprovider.yamlscripts.recorded import message_of
 from fakeprovider.yamlscripts.speech import speech
 
-
 _SHOWN = 200
 
 
@@ -73,7 +72,12 @@ class Book:
         if place is None:
             self._places[key] = len(self._exchanges)
             self._exchanges.append(_Exchange(request, reply))
-        elif self._exchanges[place].reply != reply:
+            return
+        # A stream tells its usage only if asked to; whichever tells it is taken.
+        first = self._exchanges[place].reply
+        if {**first, "usage": 0} == {**reply, "usage": 0}:
+            self._exchanges[place] = _Exchange(request, {**reply, **first})
+        else:
             self.passed_on.append(
                 f"the request of exchange {place} came again and got another reply; a script "
                 "gives the same request the same reply, the first"
@@ -116,7 +120,11 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value.strip() and not value.startswith((" ", "\n", "\t")) else None
+    style = None
+    if any(one in value for one in "\r\x85\u2028\u2029"):
+        style = '"'  # YAML takes these for ends of lines, and all ends of lines for one
+    elif "\n" in value.strip() and not value.startswith((" ", "\n", "\t")):
+        style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 

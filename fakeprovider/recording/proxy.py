@@ -45,7 +45,9 @@ class Proxy:
         self.key = key
         self._client = httpx.Client(timeout=_TIMEOUT, trust_env=True)
         self._server = _Listener(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
 
     @property
     def base_url(self) -> str:

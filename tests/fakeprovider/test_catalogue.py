@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -247,12 +246,6 @@ def test_words_will_do_for_clients_without_a_closing_call() -> None:
 
 
 # Over the wire
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("plan") as running:
-        yield running
 
 
 def post(server: Server, base: str, *messages: dict[str, Any], **more: Any) -> httpx.Response:
