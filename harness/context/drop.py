@@ -72,6 +72,6 @@ def stubs(state: RunState, keep: int, recall: str) -> View | None:
     """The view with all results older than the last `keep` replies as stubs; None if it is that."""
     room = sum(map(size, shown(state.messages, state.view))) / 2
     until = tail(state.messages, keep, room, least=1)  # what the model has not seen yet stays
-    if until <= state.view.stubbed:
+    if all(message.role != "tool" for message in state.messages[state.view.stubbed : until]):
         return None
     return msgspec.structs.replace(state.view, stubbed=until, recall=recall, turn=len(state.turns))
