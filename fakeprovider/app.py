@@ -204,10 +204,10 @@ def _check_head(method: str, head: Head) -> None:
             code="method_not_allowed",
             headers=(("allow", "POST"),),
         )
-    kind = head.content_type.partition(";")[0].strip().lower()
-    if kind and kind != "application/json" and not kind.endswith("+json"):
+    if head.strange_type:
         raise ApiError(
             415,
-            f"Unsupported content type {kind!r}; send 'content-type: application/json'.",
+            f"Unsupported content type {head.strange_type!r}; "
+            "send 'content-type: application/json'.",
             code="unsupported_content_type",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,12 +33,12 @@ class ClientLeft(Exception):
 class Head:
     """What is read of a request's headers.
 
-    `run` is the run key of `x-fake-run`, `attempt` the SDK's own retry count, `counts` whether it
-    sent one, `agent` the name of
-    the header by which a client marks a sub-agent's request.
+    `strange_type` is a content type that is not JSON, `run` the run key of `x-fake-run`, `attempt`
+    the SDK's own retry count, `counts` whether it sent one, `agent` the name of the header by which
+    a client marks a sub-agent's request.
     """
 
-    content_type: str = ""
+    strange_type: str = ""
     run: str = ""
     attempt: int = 0
     counts: bool = False
@@ -46,18 +47,24 @@ class Head:
 
 def read_head(headers: Headers) -> Head:
     """The headers that matter; the last of a name counts."""
-    found = {name: value for name, value in headers if name in _READ}
-    if not found:
-        return Head()
-    retries = found.get(b"x-stainless-retry-count", b"")
+    return _head(tuple([header for header in headers if header[0] in _READ]))
+
+
+@lru_cache(maxsize=1024)
+def _head(headers: tuple[tuple[bytes, bytes], ...]) -> Head:
+    found = {name: value.decode("latin-1") for name, value in headers}
+    kind = found.get(b"content-type", "").partition(";")[0].strip().lower()
+    retries = found.get(b"x-stainless-retry-count", "")
     return Head(
-        content_type=found.get(b"content-type", b"").decode("latin-1"),
-        run=found.get(b"x-fake-run", b"").decode("latin-1"),
-        attempt=int(retries) if retries.isdigit() and len(retries) < 10 else 0,
+        strange_type="" if kind == "application/json" or kind.endswith("+json") else kind,
+        run=found.get(b"x-fake-run", ""),
+        attempt=int(retries) if _COUNT.fullmatch(retries) else 0,
         counts=bool(retries),
         agent=next((name.decode() for name in _SUB_AGENT if name in found), ""),
     )
 
+
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 _SUB_AGENT = (b"x-claude-code-agent-id", b"x-claude-code-parent-agent-id")
 _READ = frozenset({b"content-type", b"x-fake-run", b"x-stainless-retry-count", *_SUB_AGENT})

@@ -138,7 +138,7 @@ class Folding:
             messages=messages,
             wire=self._wire,
             tokens=self._tokens,
-            end=last_count(messages[-1]) - self._last if messages else 0,
+            end=last_count(messages[-1], self._last or None) - self._last if messages else 0,
             sent=self._sent,
             turns=self._turns,
             own=self._own,

@@ -6,6 +6,8 @@ from asyncio import Transport
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from fakeprovider.asgi import Head
 from fakeprovider.catalogue import Note
 from fakeprovider.completion import Completion, Tally
@@ -13,7 +15,7 @@ from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import Answer, Plan
 from fakeprovider.journal import Exchange, Finding, Paced, Stretch, Usage, digest_of
-from fakeprovider.known import Facts, Known
+from fakeprovider.known import Known
 from fakeprovider.news import called, heard
 from fakeprovider.playing import Clocked
 from fakeprovider.protocols.base import Dialect
@@ -95,8 +97,8 @@ _HEADER_LENGTH = 500
 def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
     """The journal's record of a job that is over."""
     error = job.error or job.answer
-    return Exchange(
-        **_facts(job, job.completion if error is None else None),
+    return replace(
+        _told(job, job.completion if error is None else None),
         run=job.run,
         script=job.script or job.route.script,
         attempt=job.head.attempt if job.attempt is None else job.attempt,
@@ -120,33 +122,33 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
     )
 
 
-def _facts(job: Job, completion: Completion | None) -> Facts:
-    """What an exchange says of the request and the reply as such."""
+def _told(job: Job, completion: Completion | None) -> Exchange:
+    """The part of a record that is about the request and the reply as such."""
     if job.known is not None:
-        return job.known.tell(completion, _told)
+        return job.known.tell(completion, _tell)
     if job.conversation is not None:
-        return _told(job.conversation, completion)
-    return {"digest": digest_of(job.body)}
+        return _tell(job.conversation, completion)
+    return Exchange(digest=digest_of(job.body))
 
 
-def _told(conversation: Conversation, completion: Completion | None) -> Facts:
+def _tell(conversation: Conversation, completion: Completion | None) -> Exchange:
     history = conversation.history
     calls = completion.calls if completion else ()
-    return {
-        "turn": conversation.position,
-        "stream": conversation.stream,
-        "model": conversation.model,
-        "digest": conversation.digest,
-        "violations": _findings(conversation.violations),
-        "heard": heard(conversation),
-        "head": Stretch(*history.head) if history else None,
-        "base": Stretch(*history.base) if history else None,
-        "offered": len(conversation.tools),
-        "tools": tuple(call.name for call in calls),
-        "calls": tuple(map(called, calls)),
-        "finish": completion.finish if completion else "",
-        "usage": _usage(completion.usage) if completion else None,
-    }
+    return Exchange(
+        turn=conversation.position,
+        stream=conversation.stream,
+        model=conversation.model,
+        digest=conversation.digest,
+        violations=_findings(conversation.violations),
+        heard=heard(conversation),
+        head=Stretch(*history.head) if history else None,
+        base=Stretch(*history.base) if history else None,
+        offered=len(conversation.tools),
+        tools=tuple(call.name for call in calls),
+        calls=tuple(map(called, calls)),
+        finish=completion.finish if completion else "",
+        usage=_usage(completion.usage) if completion else None,
+    )
 
 
 def _status(job: Job) -> int:

@@ -5,11 +5,12 @@ Scripts are asked every time; what follows from their reply is worked out once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Conversation
+from fakeprovider.journal import Exchange
 from fakeprovider.replies import Reply
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ LONGEST = 1 << 16  # bytes of a body: beyond, reading on from a prefix is as qui
 _KEPT = 1 << 14  # bytes of a rendered reply
 
 
-Facts: TypeAlias = Mapping[str, Any]
-Tell: TypeAlias = Callable[[Conversation, Completion | None], Facts]
+Tell: TypeAlias = Callable[[Conversation, Completion | None], Exchange]
+"""Makes a record of a conversation and its completion, as far as they go."""
 
 
 class Known:
@@ -35,7 +36,7 @@ class Known:
         self._script = ""
         self._completion: Completion | None = None
         self._whole: bytes | None = None
-        self._told: tuple[Completion | None, Facts] | None = None
+        self._told: tuple[Completion | None, Exchange] | None = None
 
     def complete(self, reply: Reply, script: str) -> Completion:
         """The completion of a script's reply."""
@@ -53,10 +54,10 @@ class Known:
             self._whole = body
         return body
 
-    def tell(self, completion: Completion | None, facts: Tell) -> Facts:
+    def tell(self, completion: Completion | None, tell: Tell) -> Exchange:
         """What the journal says of the conversation and this completion of it."""
         if self._told is None or self._told[0] is not completion:
-            self._told = (completion, facts(self.conversation, completion))
+            self._told = (completion, tell(self.conversation, completion))
         return self._told[1]
 
     def size(self, body: bytes) -> int:

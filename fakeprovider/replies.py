@@ -184,7 +184,10 @@ def _refuse_impossible(reply: Reply) -> None:
             "(it becomes 'tool_calls'), or name a fault"
         )
     for call in calls:
-        _refuse_impossible_call(call)
+        if not _TOOL_NAME.fullmatch(call.name) or call.id is not None:
+            _refuse_impossible_call(call)
+    if len(calls) == 1:
+        return
     ids = [call.id for call in calls if call.id is not None]
     if len(ids) != len(set(ids)):
         raise ImpossibleReply(f"two tool calls with one id in {ids}; or name a fault")

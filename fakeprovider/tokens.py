@@ -75,7 +75,7 @@ def encode(text: str) -> list[int]:
 
 def count(text: str) -> int:
     """How many o200k_base tokens a text has."""
-    return len(encode(text))
+    return len(encode(text)) if text else 0
 
 
 def pieces(text: str) -> list[str]:

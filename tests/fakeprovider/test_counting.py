@@ -61,6 +61,7 @@ def test_counts_per_message_add_up_to_the_one_string(transcript: list[Message]) 
     whole = count(to_json([canonical(message) for message in transcript]))
     *inner, last = transcript
     assert opening() + sum(map(inner_count, inner)) + last_count(last) == whole
+    assert last_count(last, inner_count(last)) == last_count(last)
 
 
 @st.composite
