@@ -16,7 +16,7 @@ from fakeprovider.presets import PRESETS, Preset
 from fakeprovider.reading import only_reads
 from fakeprovider.replies import Block, Reply, Text, ToolCall, call
 
-UNKNOWN_ON_PURPOSE = frozenset({"unknown_tool"})
+UNKNOWN_ON_PURPOSE = frozenset({"unknown_tool", "as_written"})
 """Faults that consist in a call of a tool that is not offered: it goes out as it is."""
 
 

@@ -97,7 +97,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     cannot have had the whole reply. `status` is 0 where no status line was sent. `paced` is there
     where the reply had a pace.
 
-    `calls` are those of the reply. `heard` is the last assistant turn of the transcript and what
+    `said` counts the characters of the reply's text, white space around it left out; `calls` are
+    its calls. `heard` is the last assistant turn of the transcript and what
     follows it (at the start everything): what was new to the provider. `head` are fingerprints of
     the whole transcript, `base` of what stood before its last assistant turn. `retry_count` is the
     client's own count, None if it sends none. `side` is the kind of side request, `offered` how
@@ -129,6 +130,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     ms: float = 0.0
     cancelled: bool = False
     paced: Paced | None = None
+    said: int = 0
     calls: tuple[Called, ...] = ()
     heard: tuple[Heard, ...] = ()
     head: Stretch | None = None

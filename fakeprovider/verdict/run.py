@@ -101,9 +101,13 @@ def _pairs(exchange: Exchange) -> Iterator[Pair]:
 
 
 def answers(exchange: Exchange) -> bool:
-    """Whether the reply was whole and a final answer: no calls, and an end that is one."""
-    said = exchange.usage is None or exchange.usage.completion_tokens > 0
-    return said and not exchange.broken and not exchange.calls and exchange.finish in _ANSWERS
+    """Whether the reply was whole and a final answer: text, no calls, and an end that is one."""
+    return (
+        exchange.said > 0
+        and not exchange.broken
+        and not exchange.calls
+        and exchange.finish in _ANSWERS
+    )
 
 
 def user_spoke(exchange: Exchange) -> bool:

@@ -113,9 +113,7 @@ def test_a_context_that_is_too_long_is_told_in_the_services_words_or_in_others(
     assert (
         sent("chat", fault)
         .json["error"]["message"]
-        .startswith(
-            "This model's maximum context length is 100 tokens. However, your messages "
-        )
+        .startswith("This model's maximum context length is 100 tokens. However, your messages ")
     )
     assert sent("responses", fault).json["error"]["param"] == "input"
     assert sent("messages", fault).json["error"]["message"] == (
