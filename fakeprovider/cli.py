@@ -10,8 +10,10 @@ import click
 
 from fakeprovider import commands, tokens
 from fakeprovider.app import MAX_BODY
-from fakeprovider.commands.options import catalogue, client_options, scripts
+from fakeprovider.catalogue import Catalogue
+from fakeprovider.commands.options import client_options, scripts
 from fakeprovider.commands.trouble import Trouble, trouble_options
+from fakeprovider.completion import SEARCH_LIMIT
 from fakeprovider.provider import CountingRule
 from fakeprovider.scripts import UnknownScript, describe, discover
 from fakeprovider.server import PortInUse, Server
@@ -91,6 +93,13 @@ main.add_command(commands.schema)
     show_default=True,
     help="Rule for prompt tokens: the request as sent, or OpenAI's published estimate.",
 )
+@click.option(
+    "--search-limit",
+    type=click.IntRange(min=1),
+    default=SEARCH_LIMIT,
+    show_default=True,
+    help="Searches of the service's own after which the Messages API pauses a turn.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Say where the server is in JSON.")
 @trouble_options
 def serve(
@@ -99,14 +108,14 @@ def serve(
     port: int,
     script: str | None,
     watch: bool,
-    client: str | None,
-    mappings: tuple[str, ...],
+    catalogue: Catalogue,
     lenient: bool,
     journal: Path | None,
     max_body: int,
     api_key: str | None,
     prompt_cache: bool,
     count: CountingRule,
+    search_limit: int,
     as_json: bool,
     trouble: Trouble,
 ) -> None:
@@ -115,7 +124,7 @@ def serve(
         server = Server(
             found.default,
             scripts=found.read,
-            catalogue=catalogue(client, mappings),
+            catalogue=catalogue,
             host=host,
             port=port,
             strict=not lenient,
@@ -124,6 +133,7 @@ def serve(
             api_key=api_key,
             prompt_cache=prompt_cache,
             count=count,
+            search_limit=search_limit,
             pace=trouble.pace,
             faults=trouble.faults,
             chaos=trouble.chaos,
