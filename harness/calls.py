@@ -11,6 +11,7 @@ from harness.state import PendingCall, Reading, RunState, Spent, ToolResult
 from harness.toolbox import Toolbox
 from harness.tools import Tool, ToolContext
 from harness.trace import LateEffect, ToolProgress, ToolStart
+from harness.tree import Branch, Share
 from harness.ways_out import Stop, StopKind
 
 
@@ -35,8 +36,13 @@ def interruption(state: RunState) -> Stop | None:
     return Stop(kind, evidence={"calls": [wait.call_id for wait in waits]})
 
 
-async def perform(leg: Leg, call: PendingCall) -> Stop | None:
-    """Bring one ready call to its result; returns why the run must end, if it must."""
+async def perform(
+    leg: Leg, call: PendingCall, shares: tuple[Share, ...] = ()
+) -> Stop | None:
+    """Bring one ready call to its result; returns why the run must end, if it must.
+
+    `shares` is what an agent that it runs may use of the run's budgets.
+    """
     tool = leg.toolbox.get(call.call.name)
     if tool is None:
         _answer(leg, call, _gone(call))
@@ -45,7 +51,7 @@ async def perform(leg: Leg, call: PendingCall) -> Stop | None:
     elif (text := leg.cache.get(tool, call.fingerprint)) is not None:
         _answer(leg, call, ToolResult(text, cached=True))
     else:
-        return await _run(leg, tool, call)
+        return await _run(leg, tool, call, shares)
     return None
 
 
@@ -61,11 +67,13 @@ def _answer(leg: Leg, call: PendingCall, result: ToolResult, ms: float = 0.0) ->
     leg.save()
 
 
-async def _run(leg: Leg, tool: Tool, call: PendingCall) -> Stop | None:
+async def _run(
+    leg: Leg, tool: Tool, call: PendingCall, shares: tuple[Share, ...]
+) -> Stop | None:
     _mark(leg, tool, call)
     leg.emit(ToolStart(leg.state.run_id, tool.name, call.call.arguments, call.call.id))
     began = leg.clock.monotonic()
-    result, stop = judge(tool, await _execute(leg, tool, call), leg.settings)
+    result, stop = judge(tool, await _execute(leg, tool, call, shares), leg.settings)
     leg.cache.note(tool, call.fingerprint, result.text, result.outcome)
     _answer(leg, call, result, (leg.clock.monotonic() - began) * 1000)
     return stop
@@ -80,11 +88,13 @@ def _mark(leg: Leg, tool: Tool, call: PendingCall) -> None:
         leg.save(durable=True)
 
 
-async def _execute(leg: Leg, tool: Tool, call: PendingCall) -> Execution:
+async def _execute(
+    leg: Leg, tool: Tool, call: PendingCall, shares: tuple[Share, ...]
+) -> Execution:
     signal = leg.cancel.child()
     arguments = tool.bind(call.args or {})
     if tool.takes_context:
-        arguments["ctx"] = _context(leg, call, signal)
+        arguments["ctx"] = _context(leg, call, signal, shares)
     timeout = leg.settings.tool_timeout if tool.timeout is None else tool.timeout
 
     def late(ended: Ended) -> None:
@@ -106,7 +116,9 @@ async def _execute(leg: Leg, tool: Tool, call: PendingCall) -> Execution:
         signal.close()
 
 
-def _context(leg: Leg, call: PendingCall, signal: Cancel) -> ToolContext:
+def _context(
+    leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ...]
+) -> ToolContext:
     run_id, call_id, name = leg.state.run_id, call.call.id, call.call.name
 
     def progress(label: str) -> None:
@@ -117,6 +129,9 @@ def _context(leg: Leg, call: PendingCall, signal: Cancel) -> ToolContext:
         if call.phase == "started":
             leg.state.readings.append(Reading(call.turn, reading, value))
 
+    def spend(child: RunState) -> None:
+        _spend(leg.state, call, child)
+
     return ToolContext(
         run_id=run_id,
         call_id=call_id,
@@ -124,7 +139,8 @@ def _context(leg: Leg, call: PendingCall, signal: Cancel) -> ToolContext:
         cancel=signal,
         progress=progress,
         measure=measure,
-        spend=lambda child: _spend(leg.state, call, child),
+        spend=spend,
+        branch=Branch(leg.account, shares, spend),
         trace=leg.trace,
         store=leg.store,
         clock=leg.clock,
@@ -139,9 +155,12 @@ def _spend(state: RunState, call: PendingCall, child: RunState) -> None:
     state.output_tokens += now.output_tokens - before.output_tokens
     state.cost_usd += now.cost_usd - before.cost_usd
     state.unpriced += now.unpriced - before.unpriced
+    state.child_turns += now.turns - before.turns
     state.estimated = state.estimated or child.estimated
     call.spent = now
 
 
 def _spent(child: RunState) -> Spent:
-    return Spent(child.input_tokens, child.output_tokens, child.cost_usd, child.unpriced)
+    return Spent(
+        child.input_tokens, child.output_tokens, child.cost_usd, child.unpriced, child.tree_turns
+    )

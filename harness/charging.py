@@ -11,8 +11,11 @@ from harness.models.base import Message, ModelReply, ToolSpec, Usage
 from harness.models.usage import bytes_of
 from harness.prices import Price, PriceTable
 from harness.state import RunState
+from harness.view import shown
 
 Pricing = Price | PriceTable | None
+
+MILLION = Decimal(1_000_000)
 
 FRAME = 64
 """Bytes around one message in any dialect: role, keys and punctuation, rounded up."""
@@ -44,21 +47,41 @@ def refuse_unpriced(pricing: Pricing, model: str) -> None:
         )
 
 
+def rates(price: Price) -> tuple[Decimal, Decimal]:
+    """USD per token at most: of the prompt, where it may be written to a cache, and of output."""
+    return max(price.input, price.cache_write or Decimal(0)) / MILLION, price.output / MILLION
+
+
+def worst(price: Price | None, prompt: int, output: int) -> Decimal:
+    """USD that so many tokens cost at most; 0 without a price, which a budget refuses before."""
+    if price is None:
+        return Decimal(0)
+    into, out = rates(price)
+    return prompt * into + output * out
+
+
 def prompt_bound(state: RunState, tools: Sequence[ToolSpec]) -> int:
     """Tokens the next prompt has at most.
 
     The last reported prompt and completion, and the bytes of what is new since: a token is at
-    least a byte. Without a report, the bytes of everything.
+    least a byte. Without a report, and after a change of what is shown, the bytes of everything.
     """
-    if not state.turns:
-        return _bytes(state.messages) + len(msgspec.json.encode(tools))
+    if not state.turns or state.view.turn == len(state.turns):
+        return bytes_of_all(shown(state.messages, state.view)) + bytes_of_tools(tools)
     last = state.turns[-1]
-    known = last.usage.prompt_tokens + last.usage.completion_tokens + FRAME
-    return known + _bytes(state.messages[last.sent + 1 :])
+    frames = FRAME * (1 + last.calls)
+    known = last.usage.prompt_tokens + last.usage.completion_tokens + frames
+    return known + bytes_of_all(state.messages[last.sent + 1 :])
 
 
-def _bytes(messages: Sequence[Message]) -> int:
+def bytes_of_all(messages: Sequence[Message]) -> int:
+    """Bytes of messages in any dialect, rounded up: their tokens are at most as many."""
     return sum(len(msgspec.json.encode(message)) + FRAME for message in messages)
+
+
+def bytes_of_tools(tools: Sequence[ToolSpec]) -> int:
+    """Bytes of the tools as they are described in a request."""
+    return len(msgspec.json.encode(tools)) if tools else 0
 
 
 def estimated(reply: ModelReply, bound: int) -> Usage:

@@ -12,6 +12,7 @@ from typing import Any
 from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock
+from harness.context.policy import ContextPolicy
 from harness.loop import arun
 from harness.models.base import Model
 from harness.settings import Settings
@@ -37,6 +38,7 @@ def run(
     clock: Clock | None = None,
     on_text: Callable[[str], None] | None = None,
     verify: Verifier | None = None,
+    context: ContextPolicy | None = None,
 ) -> RunState:
     """`arun` to its end, in this thread; see there for arguments and exceptions.
 
@@ -60,6 +62,7 @@ def run(
             clock=clock,
             on_text=on_text,
             verify=verify,
+            context=context,
         ),
         signal,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -12,15 +13,18 @@ from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock
 from harness.conditions import EmptyReplies, TruncatedReplies
+from harness.context.policy import ContextPolicy
 from harness.handover import handed_over
 from harness.models.base import Model, Usage
+from harness.outgoing import Outgoing
 from harness.settings import Settings
-from harness.state import LostRequest, PendingCall, RunState
+from harness.state import LostRequest, PendingCall, Purpose, RunState, SideRequest
 from harness.stop import Condition
 from harness.storage import Storage
 from harness.toolbox import Toolbox
 from harness.trace import (
     ApprovalRequired,
+    Beside,
     Event,
     RequestLost,
     RunResumed,
@@ -28,6 +32,7 @@ from harness.trace import (
     ToolEnd,
     Trace,
 )
+from harness.tree import Account, Branch
 from harness.verify.verifier import Verifier
 from harness.ways_out import Status, Stop, StopKind
 
@@ -48,13 +53,23 @@ class Leg:
     clock: Clock
     on_text: Callable[[str], None] | None
     verifier: Verifier | None = None
+    context: ContextPolicy | None = None
+    overflowed: bool = False  # the last request was refused as too long
+    outgoing: Outgoing = field(default_factory=Outgoing)
+    branch: Branch | None = None
+    account: Account = field(init=False)
+    overrun: int = field(init=False, default=0)
+    paused: float = field(init=False, default=0.0)
     cache: ResultCache = field(init=False)
     taken: set[str] = field(init=False)
     _began: float = field(init=False)
     _elapsed: float = field(init=False)
     _active: float = field(init=False)
+    _waited: float = field(init=False)
+    _pausing: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        self.account = Account(self.state, self.condition, self.settings, self.tick, self.branch)
         self.cache = ResultCache(self.settings.dedupe, self.toolbox)
         self.cache.replay(self.state.messages)
         self.taken = transcript.call_ids(self.state.messages)
@@ -67,7 +82,7 @@ class Leg:
             times.started, waited = now, 0.0
         self._began = self.clock.monotonic()
         self._elapsed = max(times.elapsed, now - times.started)
-        self._active = times.active
+        self._active, self._waited = times.active, times.waited
         self.state.legs += 1
         if self.state.status is not Status.RUNNING:
             self.state.reopen()
@@ -77,10 +92,33 @@ class Leg:
 
     def tick(self) -> None:
         """Read the clocks into the state."""
-        passed, times = self.clock.monotonic() - self._began, self.state.times
+        now, times = self.clock.monotonic(), self.state.times
+        passed = now - self._began
+        paused = self.paused + (0.0 if self._pausing is None else now - self._pausing)
         times.elapsed = self._elapsed + passed
-        times.active = self._active + passed
+        times.active = self._active + passed - paused
+        times.waited = self._waited + paused
         times.left = self.clock.time()
+
+    @contextmanager
+    def pausing(self) -> Iterator[None]:
+        """Count what passes inside as waiting, not as work."""
+        self._pausing = self.clock.monotonic()
+        try:
+            yield
+        finally:
+            self.waited(self.clock.monotonic() - self._pausing)
+            self._pausing = None
+
+    def waited(self, seconds: float) -> None:
+        """Take note of a pause that is over."""
+        self.paused += seconds
+
+    def time_left(self) -> float | None:
+        """Seconds until a limit of time ends this run or one above it; None without one."""
+        self.tick()
+        times = (self.condition.time_left(self.state), self.account.time_left())
+        return min((left for left in times if left is not None), default=None)
 
     def save(self, *, durable: bool = False) -> None:
         """Keep the state as it is now."""
@@ -112,9 +150,31 @@ class Leg:
 
     def charge(self, usage: Usage, model: str | None) -> Decimal | None:
         """Add a request to the totals; returns its cost in USD, None without a price."""
-        cost = charging.cost_of(self.pricing, model or self.model.name, usage)
+        cost = self.cost_of(usage, model)
         self.state.charge(usage, cost)
+        self.account.charged()
         return cost
+
+    def cost_of(self, usage: Usage, model: str | None) -> Decimal | None:
+        """USD of a request by the model that answered it; None without a price."""
+        return charging.cost_of(self.pricing, model or self.model.name, usage)
+
+    def charge_beside(self, purpose: Purpose, usage: Usage, cost: Decimal | None) -> None:
+        """Add a request beside the conversation to the totals, at a cost in USD of its own."""
+        turn = len(self.state.turns)
+        self.state.charge(usage, cost)
+        self.account.charged()
+        self.state.beside.append(SideRequest(turn, purpose, usage, cost))
+        self.emit(
+            Beside(
+                self.state.run_id,
+                turn,
+                purpose,
+                usage.prompt_tokens,
+                usage.completion_tokens,
+                cost,
+            )
+        )
 
     def lose(self, usage: Usage, why: str) -> None:
         """Charge a request that brought no reply to keep."""

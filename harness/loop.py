@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from harness import charging, noticing, recovery, requests, verification
+from harness import charging, compaction, noticing, recovery, requests, verification
 from harness.calls import interruption, next_call, perform
 from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock, SystemClock
 from harness.completion import completion
+from harness.context.policy import ContextPolicy
 from harness.examination import examine
 from harness.leg import Leg, guarded
 from harness.models.base import Model
+from harness.retry import RetryingModel
 from harness.settings import Settings
 from harness.state import RunState
 from harness.stop import Condition
@@ -21,6 +23,7 @@ from harness.storage import NoStore, Storage
 from harness.toolbox import Toolbox
 from harness.tools import Tool
 from harness.trace import Trace, no_trace
+from harness.tree import Branch
 from harness.verify.verifier import Verifier
 from harness.ways_out import Status, Stop, StopKind, weightiest
 
@@ -39,13 +42,18 @@ async def arun(
     clock: Clock | None = None,
     on_text: Callable[[str], None] | None = None,
     verify: Verifier | None = None,
+    context: ContextPolicy | None = None,
+    branch: Branch | None = None,
 ) -> RunState:
     """Move the run on, in place, until it ends or a person is needed; returns it.
 
     A stop of the run is never an exception: read `state.status` and `state.stop`. A run that is
     completed or failed is returned as it is. `stop` None means no limit. `price` is in USD per
     million tokens, one `Price` or a `PriceTable`. With `verify` a reply that claims to be done
-    completes the run only once its check has passed.
+    completes the run only once its check has passed. `context` says what requests leave out once
+    the history has grown too long.
+
+    `branch` is for a tool that runs an agent: `ctx.branch`, the place of that agent in the tree.
 
     Raises `UnknownPrice` where a budget has no price to go by, `ValueError` for tools that cannot
     be offered, `RunBusy` and `StaleRun` where another process has the run: nothing was sent then.
@@ -53,7 +61,7 @@ async def arun(
     leg = Leg(
         state=state,
         model=model,
-        toolbox=Toolbox(tools),
+        toolbox=Toolbox([*tools, *(context.tools(state) if context else ())]),
         condition=guarded(stop, settings or Settings()),
         pricing=price,
         trace=trace or no_trace,
@@ -63,9 +71,13 @@ async def arun(
         clock=clock or SystemClock(),
         on_text=on_text,
         verifier=verify,
+        branch=branch,
+        context=context,
     )
     if any(leaf.needs_price for leaf in leg.condition.leaves()):
         charging.refuse_unpriced(price, model.name)
+    if leg.settings.retry is not None and isinstance(model, RetryingModel):
+        raise ValueError("the model retries already: two layers of retries multiply")
     if state.resumable:
         with leg.store.claim(state.run_id):
             await _go(leg)
@@ -98,6 +110,9 @@ async def _step(leg: Leg) -> Stop | None:
     call = next_call(leg.state, leg.toolbox)
     if call is not None:
         return await perform(leg, call)
+    policy = compaction.due(leg)
+    if policy is not None and not leg.state.interruptions:
+        return await compaction.compact(leg, policy)
     return interruption(leg.state) or await requests.ask(leg)
 
 
@@ -109,7 +124,7 @@ def gate(leg: Leg) -> Stop | None:
     leg.tick()
     rounds, verifying = leg.settings.verifications, leg.verifier is not None
     holds = [*_cancelled(leg), *completion(leg.state, rounds, verifying=verifying)]
-    fired = leg.condition(leg.state)
+    fired = (*leg.condition(leg.state), *leg.account.over())
     if fired and (wait := interruption(leg.state)) is not None:
         holds.append(wait)
     return weightiest([*holds, *fired])

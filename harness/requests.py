@@ -3,99 +3,95 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 
-from harness import charging, noticing, transcript, wording
+from msgspec.structs import asdict
+
+from harness import compaction, noticing, transcript, wording
+from harness.cancel import Cancel
 from harness.leg import Leg
-from harness.models.base import (
-    Attempt,
-    Message,
-    ModelCancelled,
-    ModelError,
-    ModelReply,
-    Usage,
-)
-from harness.state import Request, TurnRecord
-from harness.trace import Note, TurnEvent
+from harness.metering import Metered, NotAdmitted
+from harness.models.base import Message, Model, ModelCancelled, ModelError, ModelReply, Usage
+from harness.pauses import Pauses
+from harness.retry import Retry, RetryingModel
+from harness.state import TurnRecord
+from harness.trace import Note, RequestRetried, TurnEvent
 from harness.ways_out import Stop, StopKind
 
 
 async def ask(leg: Leg) -> Stop | None:
     """Ask for the next reply and accept it; returns why the run ends if none came."""
     noticing.nudge(leg)
-    mark(leg)
-    began = leg.clock.monotonic()
+    began, paused = leg.clock.monotonic(), leg.paused
     try:
         reply = await _reply(leg)
-    except ModelCancelled as cancelled:
-        _unmark(leg, cancelled.partial, cancelled.attempts, "cancelled")
+    except NotAdmitted as refused:
+        return refused.stop
+    except ModelCancelled:
         return _cancelled(leg)
     except ModelError as error:
-        _unmark(leg, error.partial, error.attempts, str(error))
-        return _failure(error)
-    accept(leg, reply, (leg.clock.monotonic() - began) * 1000)
+        leg.overflowed = _kind_of(error) is StopKind.CONTEXT_WINDOW
+        return None if leg.overflowed and compaction.due(leg) else _failure(error)
+    accept(leg, reply, (leg.clock.monotonic() - began - leg.paused + paused) * 1000)
     return _unusable(leg, reply)
 
 
-def _cancelled(leg: Leg) -> Stop:
-    """The stop of a request that was ended by the run's signal, or by one that the client has."""
+def _cancelled(leg: Leg) -> Stop | None:
+    """The stop of a request that was ended; None where its time was up, as the gate will say."""
+    if not leg.cancel.cancelled and leg.time_left() == 0:
+        return None
     reason = leg.cancel.reason or "the model client was cancelled"
     return Stop(StopKind.CANCELLED, evidence={"reason": reason})
 
 
-def mark(leg: Leg) -> None:
-    """Write down that a request is about to be sent, and what it may cost at most."""
-    settings, state = leg.settings, leg.state
-    output = settings.assumed_output if settings.max_output is None else settings.max_output
-    bound = charging.prompt_bound(state, leg.toolbox.specs)
-    state.request = Request(len(state.turns) + 1, bound, output)
-    leg.save()
-
-
 async def _reply(leg: Leg) -> ModelReply:
-    """The model's reply; a client that does not heed the signal is cut off."""
-    asking = asyncio.ensure_future(
-        leg.model.ask(
-            leg.state.messages,
+    """The reply of the model, asked as often as the retry policy says and time permits."""
+    signal = leg.cancel.child()
+    ringing = asyncio.ensure_future(_ring(leg, signal)) if leg.time_left() is not None else None
+    try:
+        return await _asked(leg).ask(
+            leg.outgoing.messages(leg.state),
             leg.toolbox.specs,
             max_output=leg.settings.max_output,
-            cancel=leg.cancel,
+            cancel=signal,
             on_text=leg.on_text,
         )
-    )
-    loop = asyncio.get_running_loop()
-
-    def cut_off_later() -> None:
-        loop.call_later(leg.settings.grace, asking.cancel)
-
-    forget = leg.cancel.listen(lambda: _soon(loop, cut_off_later))
-    try:
-        return await asking
-    except asyncio.CancelledError as cancelled:
-        if isinstance(cancelled, ModelCancelled) or not leg.cancel.cancelled:
-            raise
-        raise ModelCancelled(partial=ModelReply()) from cancelled
     finally:
-        forget()
+        signal.close()
+        if ringing is not None:
+            ringing.cancel()
 
 
-def _soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(callback)
+async def _ring(leg: Leg, signal: Cancel) -> None:
+    """Set the signal when the run's time is up; time that a pause takes may move that moment."""
+    while (left := leg.time_left()) is not None and left > 0:
+        await leg.clock.reach(leg.clock.monotonic() + left)
+    signal.set("the time of the run is up")
+
+
+def _asked(leg: Leg) -> Model:
+    policy = leg.account.retry
+    if policy is None or isinstance(leg.model, RetryingModel):
+        return Metered(leg)
+
+    def tell(retry: Retry) -> None:
+        leg.emit(RequestRetried(leg.state.run_id, len(leg.state.turns) + 1, **asdict(retry)))
+
+    retries = leg.account.retries
+    return RetryingModel(Metered(leg), policy, retries, clock=Pauses(leg), on_retry=tell)
 
 
 def accept(leg: Leg, reply: ModelReply, ms: float = 0.0) -> None:
-    """Store and charge a reply; its calls are pending, and the request is no longer in flight."""
+    """Store a reply that was charged: its calls are pending, and the trace hears of it."""
     state, sent = leg.state, len(leg.state.messages)
-    _charge_attempts(leg, reply.attempts)
-    usage = reply.usage or charging.estimated(reply, _bound(leg))
+    usage = reply.usage or Usage(0, 0, estimated=True)
     empty = not reply.text.strip() and not reply.calls
     transcript.add_reply(state, reply, leg.taken)
     state.turns.append(
         TurnRecord(
             turn=len(state.turns) + 1,
             usage=usage,
-            cost_usd=leg.charge(usage, reply.model),
+            cost_usd=leg.cost_of(usage, reply.model),
             finish=reply.finish,
             sent=sent,
             calls=len(reply.calls),
@@ -103,10 +99,10 @@ def accept(leg: Leg, reply: ModelReply, ms: float = 0.0) -> None:
             empty=empty and reply.finish != "pause",
             model=reply.model,
             ms=round(ms, 3),
+            overrun=leg.overrun,
         )
     )
     _nudge(leg, reply)
-    state.request = None
     leg.save()
     _report(leg, usage, reply)
 
@@ -122,7 +118,7 @@ def _nudge(leg: Leg, reply: ModelReply) -> None:
 
 
 def _report(leg: Leg, usage: Usage, reply: ModelReply) -> None:
-    for note in reply.notes:
+    for note in (*reply.notes, *_oddities(leg, reply)):
         leg.emit(Note(leg.state.run_id, note))
     leg.emit(
         TurnEvent(
@@ -137,36 +133,31 @@ def _report(leg: Leg, usage: Usage, reply: ModelReply) -> None:
     )
 
 
+def _oddities(leg: Leg, reply: ModelReply) -> Iterator[str]:
+    """What the service did that a budget has to know of."""
+    *earlier, turn = leg.state.turns
+    if turn.overrun:
+        yield f"the service used {turn.overrun} tokens more than the request allowed"
+    model = reply.model or leg.model.name
+    if model not in (leg.model.name, *(other.model for other in earlier)):
+        yield f"asked for {leg.model.name}, answered by {model}: its price counts"
+
+
 def _unusable(leg: Leg, reply: ModelReply) -> Stop | None:
-    if reply.usage is None and reply.calls and leg.settings.usage == "require":
+    required = leg.settings.usage == "require"
+    if required and reply.calls and reply.usage is not None and reply.usage.estimated:
         return Stop(StopKind.USAGE_UNKNOWN)
     return None
 
 
-def _unmark(leg: Leg, partial: ModelReply | None, attempts: Iterable[Attempt], why: str) -> None:
-    _charge_attempts(leg, attempts)
-    _charge_partial(leg, partial, why)
-    leg.state.request = None
-    leg.save()
-
-
-def _charge_attempts(leg: Leg, attempts: Iterable[Attempt]) -> None:
-    for attempt in attempts:
-        _charge_partial(leg, attempt.partial, attempt.message)
-
-
-def _charge_partial(leg: Leg, partial: ModelReply | None, why: str) -> None:
-    if partial is not None:  # None: the provider cannot have charged
-        leg.lose(partial.usage or charging.estimated(partial, _bound(leg)), why)
-
-
-def _bound(leg: Leg) -> int:
-    request = leg.state.request
-    return 0 if request is None else request.prompt_bound
-
-
 def _failure(error: ModelError) -> Stop:
-    evidence = {"error": str(error), "status": error.status, "code": error.code}
+    evidence = {
+        "error": str(error),
+        "status": error.status,
+        "code": error.code,
+        "attempts": len(error.attempts) + 1,
+        "gave_up": error.gave_up,
+    }
     return Stop(_kind_of(error), evidence={k: v for k, v in evidence.items() if v is not None})
 
 

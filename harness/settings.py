@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from harness.retry import RetryPolicy
+
 ErrorPolicy = Literal["fatal", "opaque", "instructive"] | Callable[[Exception], str]
 
 
@@ -29,6 +31,10 @@ class Settings:
     `verifications`: failed checks of a claim to be done, over the whole run, that end it (None: no
     limit); `verifier_retries`: how often a verifier that breaks is tried again for one claim;
     `verifier_timeout`: seconds that a check may take.
+    `retry`: when a failed request is sent again (None: never; sub-agents inherit it); `retries`:
+    how many retries the whole tree of runs may make (None: no limit).
+    `max_depth`: levels of sub-agents below this run, `max_agents`: sub-agents in the tree below it
+    (None: no limit); a sub-agent can only lower what it inherits.
     `empty_replies`, `truncated_replies`: how many in a row end the run (None: no limit).
     """
 
@@ -41,6 +47,10 @@ class Settings:
     assumed_output: int = 4096
     tool_timeout: float | None = None
     grace: float = 0.15
+    retry: RetryPolicy | None = None
+    retries: int | None = 100
+    max_depth: int = 1
+    max_agents: int | None = 20
     empty_replies: int | None = 2
     truncated_replies: int | None = 3
     verifications: int | None = 3

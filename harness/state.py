@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from harness.models.base import Call, Message, Usage
+from harness.view import View
 from harness.ways_out import Status, Stop, resumable
 
 Outcome = Literal[
@@ -51,6 +52,7 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
     output_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
     unpriced: int = 0
+    turns: int = 0
 
 
 class PendingCall(msgspec.Struct, omit_defaults=True):
@@ -134,7 +136,8 @@ class TurnRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One accepted reply: tokens, cost in USD (None without a price), the provider's finish.
 
     `sent` is how many messages the request carried, `calls` how many tool calls came back,
-    `tool_runs` how many had been run before, `ms` how long the provider took.
+    `tool_runs` how many had been run before, `ms` how long the provider took, `overrun` tokens that
+    it used beyond what the request allowed.
     """
 
     turn: int
@@ -147,6 +150,7 @@ class TurnRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     empty: bool = False
     model: str | None = None
     ms: float = 0.0
+    overrun: int = 0
 
 
 class LostRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -156,6 +160,18 @@ class LostRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage
     cost_usd: Decimal | None
     why: str
+
+
+Purpose = Literal["summary", "check"]
+
+
+class SideRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request beside the conversation, after `turn` turns, and what it cost."""
+
+    turn: int
+    purpose: Purpose
+    usage: Usage
+    cost_usd: Decimal | None
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -191,12 +207,14 @@ class Check(msgspec.Struct, frozen=True, omit_defaults=True):
 class Times(msgspec.Struct):
     """Clock readings, in seconds: the epoch at the start, then elapsed and active since.
 
-    `elapsed` counts everything since the start, `active` only the time inside `run`.
+    `elapsed` counts everything since the start, `active` only the time inside `run`, without the
+    pauses before retries, which are `waited`.
     """
 
     started: float = 0.0
     elapsed: float = 0.0
     active: float = 0.0
+    waited: float = 0.0
     left: float = 0.0
 
 
@@ -204,9 +222,12 @@ class RunState(msgspec.Struct, omit_defaults=True):
     """A run, whole and serialisable; `run` moves it on in place and returns it.
 
     `writes` counts the calls with effects that were started, `checks` what verifiers said;
-    `results`, `readings` and `nudges` are what detectors go by.
-    Totals (`tool_runs`, tokens, `cost_usd` in USD) include sub-agents and requests that were
-    lost; `unpriced` counts requests whose price is not known, which `cost_usd` leaves out.
+    `view` is what requests leave out, `compacted` the turns there were when that was last looked
+    at, `fruitless` how often in a row it was of no use; `beside` are requests for such summaries
+    and for checks. `results`, `readings` and `nudges` are what detectors go by.
+    Totals (tokens, `cost_usd` in USD) include sub-agents and requests that were lost; `unpriced`
+    counts requests whose price is not known, which `cost_usd` leaves out; `child_turns` and
+    `agents` count the turns of sub-agents and the sub-agents, at all levels below.
     `leg_turns` is how many turns there were when streaks began to be counted (`stop.Scope`).
     """
 
@@ -215,6 +236,7 @@ class RunState(msgspec.Struct, omit_defaults=True):
     turns: list[TurnRecord] = []
     lost: list[LostRequest] = []
     checks: list[Check] = []
+    beside: list[SideRequest] = []
     results: list[CallRecord] = []
     readings: list[Reading] = []
     nudges: list[Nudge] = []
@@ -228,8 +250,13 @@ class RunState(msgspec.Struct, omit_defaults=True):
     output_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
     unpriced: int = 0
+    child_turns: int = 0
+    agents: int = 0
     estimated: bool = False
     request: Request | None = None
+    view: View = View()
+    compacted: int = -1
+    fruitless: int = 0
     times: Times = msgspec.field(default_factory=Times)
     legs: int = 0
     leg_turns: int = 0
@@ -295,6 +322,11 @@ class RunState(msgspec.Struct, omit_defaults=True):
         return (check.verdict, check.turn, check.writes) == ("pass", len(self.turns), self.writes)
 
     @property
+    def steps(self) -> int:
+        """Replies of the model, summaries of the conversation included."""
+        return len(self.turns) + sum(request.purpose == "summary" for request in self.beside)
+
+    @property
     def total_tokens(self) -> int:
         """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
@@ -312,6 +344,11 @@ class RunState(msgspec.Struct, omit_defaults=True):
             for call in self.pending
             if call.phase in ("awaiting", "unknown")
         ]
+
+    @property
+    def tree_turns(self) -> int:
+        """Replies of the model to this run and to all its sub-agents."""
+        return len(self.turns) + self.child_turns
 
     def charge(self, usage: Usage, cost_usd: Decimal | None) -> None:
         """Add one request to the totals."""

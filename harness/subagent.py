@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from harness.charging import Pricing
 from harness.loop import arun
@@ -11,7 +11,6 @@ from harness.settings import Settings
 from harness.state import RunState, ToolResult
 from harness.stop import Condition
 from harness.tools import Tool, ToolContext
-from harness.trace import Event, RunStopped, TurnEvent
 from harness.ways_out import Status, StopKind
 
 NO_RESULT = "no result"
@@ -32,17 +31,21 @@ def subagent(
     """A tool with one argument, `question`, that an agent of its own answers.
 
     The agent sees the question and `system`, not the transcript of its parent. It inherits the
-    signal, the trace, the store and (without `price`) the price; its cost is added to the parent's
-    totals as it is spent. The
-    model reads the agent's final text; a limit of the agent is a result in words and does not stop
-    the parent. Say `read_only=False` where its tools have effects.
+    signal, the trace, the store, the retries and (without `price`) the price; its cost is added to
+    the parent's totals as it is spent, and the parent's limits on the tree (tokens, money, time)
+    end it too. Agents that start together share a reserved budget evenly. The model reads the
+    agent's final text; a limit of the agent is a result in words and does not stop the parent. Say
+    `read_only=False` where its tools have effects.
 
     In a store the agent's run has an id under its parent's, and goes on where it was if the parent
     is resumed.
     """
 
     async def ask(question: str, ctx: ToolContext) -> ToolResult:
-        state = _state(ctx, question, system)
+        earlier = ctx.store.find(ctx.idempotency_key)
+        if earlier is None and (refusal := ctx.branch.refusal()) is not None:
+            return ToolResult(refusal, "skipped")
+        state = earlier or _new(ctx, question, system)
         try:
             await arun(
                 state,
@@ -50,11 +53,12 @@ def subagent(
                 tools=tools,
                 stop=stop,
                 price=ctx.price if price is None else price,
-                trace=_passing_on(ctx, state),
+                trace=ctx.trace,
                 store=ctx.store,
                 cancel=ctx.cancel,
                 settings=settings,
                 clock=ctx.clock,
+                branch=ctx.branch,
             )
         finally:
             ctx.spend(state)
@@ -65,26 +69,21 @@ def subagent(
         "properties": {"question": {"type": "string"}},
         "required": ["question"],
     }
-    return Tool(name, description, parameters, ask, read_only=read_only, idempotent=True)
-
-
-def _state(ctx: ToolContext, question: str, system: str | None) -> RunState:
-    """The agent's run as an earlier process left it, else a new one."""
-    run_id = ctx.idempotency_key
-    return ctx.store.find(run_id) or RunState.start(
-        question, system=system, run_id=run_id, parent=ctx.run_id
+    return Tool(
+        name,
+        description,
+        parameters,
+        ask,
+        read_only=read_only,
+        idempotent=True,
+        runs_agent=True,
     )
 
 
-def _passing_on(ctx: ToolContext, state: RunState) -> Callable[[Event], None]:
-    """The parent's trace; each turn is added to the parent's totals when it is charged."""
-
-    def trace(event: Event) -> None:
-        if isinstance(event, TurnEvent | RunStopped):
-            ctx.spend(state)
-        ctx.trace(event)
-
-    return trace
+def _new(ctx: ToolContext, question: str, system: str | None) -> RunState:
+    return RunState.start(
+        question, system=system, run_id=ctx.idempotency_key, parent=ctx.run_id
+    )
 
 
 def _result(state: RunState) -> ToolResult:

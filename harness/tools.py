@@ -18,6 +18,7 @@ from harness.schema import CONTEXT, signature_schema
 from harness.state import RunState
 from harness.storage import Storage
 from harness.trace import Trace
+from harness.tree import Branch
 
 Arguments = dict[str, Any]
 
@@ -51,6 +52,7 @@ class Tool:
     such a call has the outcome `denied` and nobody is asked about it.
     `polling`: repeats with the same arguments are expected, and never answered from a cache; up to
     `max_polls` equal results in a row are no loop.
+    `runs_agent`: it runs an agent, which shares the budgets of the run.
     `cosmetic`: names of arguments that do not change what the call does, such as a label.
     `types`: what to convert arguments to before the call, by name.
     """
@@ -66,6 +68,7 @@ class Tool:
     polling: bool = False
     max_polls: int = 10
     cosmetic: tuple[str, ...] = ()
+    runs_agent: bool = False
     denies: Callable[[Arguments], str | None] | None = None
     types: Mapping[str, Any] = field(default_factory=dict)
 
@@ -127,8 +130,8 @@ class ToolContext:
 
     `cancel` is set when the run is cancelled or the call times out; `idempotency_key` is the same
     each time this call is run, in whatever process. `measure("failing", 3)` reports a number that
-    should fall, for `NoProgress("failing")`. `trace`, `store`, `clock` and `price` are the
-    run's own, for a tool that runs an agent itself.
+    should fall, for `NoProgress("failing")`. `branch` is the place of an agent that it may run;
+    `trace`, `store`, `clock` and `price` are the run's own, for such a tool.
     """
 
     run_id: str
@@ -138,6 +141,7 @@ class ToolContext:
     progress: Callable[[str], None]
     measure: Callable[[str, float | int], None]
     spend: Callable[[RunState], None]
+    branch: Branch
     trace: Trace
     store: Storage
     clock: Clock

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import msgspec
 
-from harness.state import Outcome, VerdictKind
+from harness.state import Outcome, Purpose, VerdictKind
 from harness.ways_out import Status
 
 
@@ -82,6 +82,21 @@ class RequestLost(Event, frozen=True, tag="request_lost"):
     why: str
 
 
+class RequestRetried(Event, frozen=True, tag="request_retried"):
+    """A request failed and is sent again after `wait` seconds.
+
+    `failures` counts the failed attempts so far; `discard` characters of text that were shown
+    belong to the failed one and are to be taken back.
+    """
+
+    turn: int
+    failures: int
+    wait: float
+    message: str
+    status: int | None
+    discard: int
+
+
 class LateEffect(Event, frozen=True, tag="late_effect"):
     """A tool that was given up has ended after all; its result is dropped, its effect stands."""
 
@@ -103,6 +118,26 @@ class Verification(Event, frozen=True, tag="verification"):
     verdict: VerdictKind
     feedback: str
     ms: float
+
+
+class Compaction(Event, frozen=True, tag="compaction"):
+    """Requests carry less from here on: characters before and after; `prompt_tokens` were too many.
+    """
+
+    turn: int
+    prompt_tokens: int
+    before: int
+    after: int
+
+
+class Beside(Event, frozen=True, tag="side_request"):
+    """A request beside the conversation was charged."""
+
+    turn: int
+    purpose: Purpose
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal | None
 
 
 class RunStopped(Event, frozen=True, tag="run_stopped"):

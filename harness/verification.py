@@ -64,7 +64,7 @@ async def _asked(leg: Leg) -> Verdict:
 
 def _claim(leg: Leg, signal: Cancel) -> Claim:
     def charge(usage: Usage, cost: Decimal | None) -> None:
-        leg.state.charge(usage, cost)
+        leg.charge_beside("check", usage, cost)
 
     return Claim(leg.state.claim or "", leg.state, signal, charge, _last_write(leg))
 

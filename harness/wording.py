@@ -10,6 +10,8 @@ EMPTY_REPLY = "(empty reply)"  # an assistant message must say something
 ASK_AGAIN = "Your last reply was empty. Call a tool, or answer in text."
 GO_ON = "Your last reply was cut off at the output limit. Go on exactly where it stopped."
 
+RESULT_LOST = "Not known: the result of this call is no longer part of the conversation."
+
 OPAQUE = "Error: the tool failed."
 NO_OUTPUT = "(no output)"
 
@@ -44,6 +46,17 @@ def looping(tools: Sequence[str], times: int) -> str:
     )
 
 
+def too_deep(depth: int) -> str:
+    """Sub-agents may not go deeper."""
+    who = "No agent" if depth == 0 else "An agent at this level"
+    return f"Not started: {who} may start agents here. Do the work yourself with the other tools."
+
+
+def too_many_agents(most: int) -> str:
+    """The tree has all the agents it may have."""
+    return f"Not started: all {most} agents allowed have been started. Do the work yourself."
+
+
 def cut_off(finish: str) -> str:
     """The reply that held the call did not come to its end."""
     if finish == "length":
@@ -76,6 +89,13 @@ def not_repeated(reason: str | None) -> str:
 def gone(name: str) -> str:
     """The tool was there when the call was made."""
     return f"Error: the tool {name} is no longer available; nothing was run."
+
+
+def left_out(size: int, recall: str, number: int) -> str:
+    """An old result that requests do not carry any more."""
+    if recall:
+        return f"[note {number}: {size} characters left out; {recall}({number}) returns them]"
+    return f"[{size} characters left out; call again if they are needed]"
 
 
 def permanent(text: str) -> str:

@@ -1,54 +1,110 @@
-"""Limits on tokens and money."""
+"""Limits on tokens and money, kept after each turn or, with `reserve`, before each request."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
+from harness.charging import rates
+from harness.conditions.reservable import Need, Reservable
+from harness.prices import Price
 from harness.state import RunState
-from harness.stop import Limit, Stops
+from harness.stop import Stops
 from harness.ways_out import Stop, StopKind
+
+LEAST = 64
+"""Tokens of output without which a request is not worth its prompt."""
 
 
 @dataclass(frozen=True, repr=False)
-class MaxTokens(Limit):
-    """Stop once input and output tokens together reach `limit`: over by at most one turn."""
+class Budget(Reservable):
+    """A limit on what a run and all its sub-agents use.
+
+    Without `reserve` it stops the run once the limit is reached, over by at most one turn. With it
+    the worst case of a request must fit before the request is sent: the bound of its prompt, and
+    the output it is allowed, which is lowered to what is left but not below `least` tokens. Against
+    a service that honours the output limit and counts no more tokens than bytes, a reserved budget
+    is never overshot, by parallel sub-agents neither; where one is, the stop says by how much.
+    """
+
+    limit: Any
+    reserve: bool = False
+    least: int = LEAST
+    scope = "tree"
+
+    @property
+    def reserving(self) -> bool:
+        return self.reserve and self.limit is not None
+
+    @property
+    def smallest(self) -> int:
+        return self.least
+
+    def evidence(self, state: RunState) -> dict[str, Any]:
+        overruns = [turn.turn for turn in state.turns if turn.overrun]
+        if not self.reserve or not overruns:
+            return {}
+        return {
+            "error": "the service used more than the request allowed",
+            "turns": overruns,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class MaxTokens(Budget):
+    """Input and output tokens together."""
 
     limit: int | None
     kind = StopKind.MAX_TOKENS
-    scope = "tree"
 
     def measure(self, state: RunState) -> int:
         return state.total_tokens
 
+    def of(self, need: Need) -> int:
+        return need.prompt + need.output
+
+    def room(self, left: int, prompt: int, price: Price | None) -> int:
+        return left - prompt
+
 
 @dataclass(frozen=True, repr=False)
-class MaxInputTokens(Limit):
-    """Stop once the prompts of the run add up to `limit` tokens: over by at most one turn."""
+class MaxInputTokens(Budget):
+    """The prompts of the run added up, in tokens."""
 
     limit: int | None
     kind = StopKind.MAX_INPUT_TOKENS
-    scope = "tree"
 
     def measure(self, state: RunState) -> int:
         return state.input_tokens
 
+    def of(self, need: Need) -> int:
+        return need.prompt
+
+    def room(self, left: int, prompt: int, price: Price | None) -> int | None:
+        return None if prompt <= left else left - prompt
+
 
 @dataclass(frozen=True, repr=False)
-class MaxOutputTokens(Limit):
-    """Stop once the replies of the run add up to `limit` tokens: over by at most one turn."""
+class MaxOutputTokens(Budget):
+    """The replies of the run added up, in tokens."""
 
     limit: int | None
     kind = StopKind.MAX_OUTPUT_TOKENS
-    scope = "tree"
 
     def measure(self, state: RunState) -> int:
         return state.output_tokens
 
+    def of(self, need: Need) -> int:
+        return need.output
+
+    def room(self, left: int, prompt: int, price: Price | None) -> int:
+        return left
+
 
 @dataclass(frozen=True, repr=False)
-class MaxCost(Limit):
-    """Stop once the run has cost `limit` USD: over by at most one turn.
+class MaxCost(Budget):
+    """USD.
 
     The limit is text, an int or a `Decimal`; a float raises `TypeError`, since 0.1 is not ten
     cents. Under it a run whose price is unknown is refused, and one that comes to a price that is
@@ -57,12 +113,15 @@ class MaxCost(Limit):
 
     limit: Decimal | None
     kind = StopKind.MAX_COST
-    scope = "tree"
 
-    def __init__(self, limit: Decimal | str | int | None) -> None:
+    def __init__(
+        self, limit: Decimal | str | int | None, reserve: bool = False, least: int = LEAST
+    ) -> None:
         if isinstance(limit, float):
             raise TypeError(f"MaxCost: write the amount as text, MaxCost('{limit}')")
         object.__setattr__(self, "limit", None if limit is None else Decimal(limit))
+        object.__setattr__(self, "reserve", reserve)
+        object.__setattr__(self, "least", least)
         self.__post_init__()
 
     @property
@@ -78,3 +137,15 @@ class MaxCost(Limit):
 
     def measure(self, state: RunState) -> Decimal:
         return state.cost_usd
+
+    def of(self, need: Need) -> Decimal:
+        return need.cost
+
+    def room(self, left: Decimal, prompt: int, price: Price | None) -> int | None:
+        if price is None:
+            return -1
+        into, out = rates(price)
+        spare = left - prompt * into
+        if spare < 0:
+            return -1
+        return int(spare // out) if out else None

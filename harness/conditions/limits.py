@@ -12,13 +12,13 @@ from harness.ways_out import Stop, StopKind
 
 @dataclass(frozen=True, repr=False)
 class MaxTurns(Limit):
-    """At most `limit` replies of the model; the calls of the last one stay pending."""
+    """At most `limit` replies, summaries included; the calls of the last one stay pending."""
 
     limit: int | None
     kind = StopKind.MAX_TURNS
 
     def measure(self, state: RunState) -> int:
-        return len(state.turns)
+        return state.steps
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,8 +68,8 @@ class ContextWindow(Limit):
     kind = StopKind.CONTEXT_WINDOW
 
     def measure(self, state: RunState) -> int:
-        if not state.turns:
-            return 0
+        if not state.turns or state.view.turn == len(state.turns):
+            return 0  # what is shown has changed since the last report
         usage = state.turns[-1].usage
         return usage.prompt_tokens + usage.completion_tokens
 
