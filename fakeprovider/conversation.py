@@ -32,7 +32,8 @@ class Message:
     `developer` is `system`; text parts are joined with a newline. A tool result has `call_id`, and
     `tool`, the name of the call it answers ("" if there is no such call). `beside_results` marks
     user text that came in one wire message with tool results (Messages dialect): it does not open
-    a new user turn. `images` counts image parts, `searches` what the service searched in a turn.
+    a new user turn. `images` counts image parts, `searches` what the service searched
+    in a turn; `thought` says whether the turn came with its thinking.
     """
 
     role: Role
@@ -44,6 +45,7 @@ class Message:
     beside_results: bool = False
     images: int = 0
     searches: int = 0
+    thought: bool = False
 
     @property
     def opens_turn(self) -> bool:

@@ -89,10 +89,6 @@ RULES: dict[str, Rule] = {
     # A thinking block that came back without its signature, or with other words.
     # messages: the extended thinking guide, anthropics/claude-code#10627.
     "thinking_signature": _refused("messages"),
-    # Thinking that did not come back while tools run; only if the script had thought
-    # (`fakeprovider.thinking` finds out): nothing is wrong with a turn that had none.
-    # messages: the extended thinking guide, "Preserving thinking blocks".
-    "thinking_missing": _refused(),
     # A signature that is not from here: whose it is cannot be told, so it is let through.
     "foreign_signature": _noted("messages"),
 }

@@ -252,8 +252,8 @@ def _unthought(state: State) -> int | None:
     """Where the turn stands whose results end the transcript, if it has no thinking."""
     if not state.answered or state.messages[-1].opens_turn:
         return None
-    unthought = {flaw.index for flaw in state.flaws if flaw.rule == "thinking_missing"}
-    return state.asked if state.asked in unthought else None
+    last = next(message for message in reversed(state.messages) if message.role == "assistant")
+    return None if last.thought else state.asked
 
 
 def _paused(history: tuple[Message, ...]) -> list[int]:

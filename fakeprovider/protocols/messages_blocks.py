@@ -147,15 +147,14 @@ def _assistant(wire: WireMessage, blocks: list[Block], where: str) -> Entry:
             flaws += found
         elif block.type == "thinking":
             flaws += _thinking_flaws(block)
-    if calls and not any(block.type in _THOUGHTS for block in blocks):
-        flaws.append(("thinking_missing", "a turn with calls and without thinking"))
     if not blocks:
         rule = "null_content" if wire.content is None else "empty_content"
         flaws.append((rule, "an assistant message without content"))
     # Joined without a newline, as chat completions has them: the dialects count alike.
     text = "".join(block.text or "" for block in blocks if block.type == "text")
     searches = sum(block.type == "server_tool_use" for block in blocks)
-    message = Message("assistant", text, tuple(calls), searches=searches)
+    thought = any(block.type in _THOUGHTS for block in blocks)
+    message = Message("assistant", text, tuple(calls), searches=searches, thought=thought)
     return Entry(message, None, tuple(flaws))
 
 
