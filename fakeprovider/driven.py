@@ -11,12 +11,15 @@ from pathlib import Path
 
 from fakeprovider import tokens
 from fakeprovider.catalogue import Catalogue
+from fakeprovider.faults import Chaos
 from fakeprovider.gates import Gates, Guard
 from fakeprovider.journal import Exchange, Journal
+from fakeprovider.replies import Fault, Pace
 from fakeprovider.scripts import Script
 from fakeprovider.server import Server
 from fakeprovider.supervise import Ended, Supervisor
 from fakeprovider.tally import Tally
+from fakeprovider.verdict import ClauseResult, Facts, read_effects, verdict
 
 KEY = "fakeprovider"
 """The API key that the command is given: any will do."""
@@ -34,17 +37,22 @@ class Drive:
     """How to run a command.
 
     script: name, with path parameters if any. scripts: more scripts by name. timeout and grace in
-    seconds. journal: a file. run: the run key, a random one without. capture: keep so many bytes
-    of the command's output instead of passing it on.
+    seconds. effects: a ledger that the command's tools write, for the verdict. journal: a file.
+    run: the run key, a random one without. capture: keep so many bytes of the command's output
+    instead of passing it on.
     """
 
     script: str
     scripts: Mapping[str, Script] | None = None
     catalogue: Catalogue | None = None
     gates: Gates = field(default_factory=Gates)
+    faults: Sequence[Fault] = ()
+    chaos: Chaos | None = None
+    pace: Pace | None = None
     strict: bool = True
     timeout: float | None = None
     grace: float = 5.0
+    effects: Path | None = None
     journal: Path | None = None
     run: str = ""
     capture: int | None = None
@@ -52,11 +60,12 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """How it went: how the command ended, what came in, and which gates failed."""
+    """How it went: how the command ended, what came in, how it was taken, which gates failed."""
 
     run: str
     ended: Ended
     tally: Tally
+    verdict: tuple[ClauseResult, ...]
     failures: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
 
@@ -102,7 +111,7 @@ def base_urls(base_url: str) -> dict[str, str]:
 def drive(command: Sequence[str], how: Drive) -> Driven:
     """Run a command to its end against a provider on a free port; nothing is left running.
 
-    Raises `UnknownScript` before anything is started.
+    Raises `UnknownScript` before anything is started, and `BadLedger` after it has ended.
     """
     run = how.run or f"run-{secrets.token_hex(6)}"
 
@@ -118,16 +127,32 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
         journal=journal,
         catalogue=how.catalogue,
         gate=guard.admit,
+        faults=how.faults,
+        chaos=how.chaos,
+        pace=how.pace,
     )
     with server:
         threading.Thread(target=tokens.encoding, name="warm-up", daemon=True).start()
         supervisor = Supervisor(
             command,
-            env={**os.environ, **environment(server, how.script, run)},
+            env={**os.environ, **environment(server, how.script, run), **_ledger(how)},
             timeout=how.timeout,
             grace=how.grace,
             capture=how.capture,
         )
         ended = supervisor.run()
-    failures = how.gates.failures(guard.tally)
-    return Driven(run, ended, guard.tally, tuple(failures), tuple(journal.exchanges()))
+    exchanges = tuple(journal.exchanges())
+    results = tuple(verdict(exchanges, _facts(how, ended)))
+    failures = tuple(how.gates.failures(guard.tally, results))
+    return Driven(run, ended, guard.tally, results, failures, exchanges)
+
+
+def _ledger(how: Drive) -> dict[str, str]:
+    return {} if how.effects is None else {"FAKEPROVIDER_EFFECTS": str(how.effects.absolute())}
+
+
+def _facts(how: Drive, ended: Ended) -> Facts:
+    """What is known beside the wire: the effects, and whether the command ended by itself."""
+    written = how.effects is not None and how.effects.exists()
+    effects = read_effects(how.effects) if written and how.effects else None
+    return Facts(effects=effects, ended=ended.reason is None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -10,6 +10,7 @@ from fakeprovider.errors import ApiError
 from fakeprovider.job import Job
 from fakeprovider.journal import Exchange
 from fakeprovider.tally import Tally
+from fakeprovider.verdict import ClauseResult, failing
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +18,16 @@ class Gates:
     """What a run is held to; None demands nothing, 0 is a limit like any other.
 
     max_requests and max_tokens end the run when they are passed. expect_turns are the least and
-    the most turns it may take.
+    the most turns it may take. fail_on are clauses of the verdict that must not fail.
     """
 
     max_requests: int | None = None
     max_tokens: int | None = None
     no_violations: bool = False
     expect_turns: tuple[int, int] | None = None
+    fail_on: tuple[str, ...] = ()
 
-    def failures(self, tally: Tally) -> list[str]:
+    def failures(self, tally: Tally, verdict: Sequence[ClauseResult] = ()) -> list[str]:
         """What a finished run was not held to: what was demanded, and what it was."""
         found = []
         if self.max_requests is not None and tally.requests > self.max_requests:
@@ -39,6 +41,10 @@ class Gates:
             if not least <= tally.turns <= most:
                 told = f"{least}" if least == most else f"{least} to {most}"
                 found.append(f"{tally.turns} turns, expected {told} (--expect-turns)")
+        if self.fail_on:
+            found += [
+                f"{one.clause}: {one.detail} (--fail-on)" for one in failing(verdict, self.fail_on)
+            ]
         return found
 
 

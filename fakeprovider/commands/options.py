@@ -1,21 +1,25 @@
-"""Options that several commands share: which scripts there are, and for which client."""
+"""Options that several commands share; each decorator hands the command one finished thing."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import click
 
 from fakeprovider import yamlscripts
 from fakeprovider.catalogue import Catalogue, Target
+from fakeprovider.gates import Gates
 from fakeprovider.presets import PRESETS
+from fakeprovider.verdict import CLAUSES
 from fakeprovider.yamlscripts import BadScripts, FileScript
 
-F = TypeVar("F", bound=Callable[..., Any])
+Command: TypeAlias = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +30,27 @@ class Scripts:
     read: dict[str, FileScript] = field(default_factory=dict)
 
 
-def client_options(command: F) -> F:
-    """`--client` and `--map`, to be given to `catalogue`."""
-    command = click.option(
+def client_options(command: Command) -> Command:
+    """`--client` and `--map`; the command is given `catalogue`."""
+
+    @click.option(
+        "--client",
+        type=click.Choice(list(PRESETS)),
+        help="Use this client's own tools, harmlessly, and its way to end a run.",
+    )
+    @click.option(
         "--map",
         "mappings",
         multiple=True,
         metavar="NAME=TOOL[:JSON]",
         help="Call TOOL where the script asks for NAME and the client does not offer it.",
-    )(command)
-    return click.option(
-        "--client",
-        type=click.Choice(list(PRESETS)),
-        help="Use this client's own tools, harmlessly, and its way to end a run.",
-    )(command)
+    )
+    @wraps(command)
+    def read(*args: Any, client: str | None, mappings: tuple[str, ...], **others: Any) -> None:
+        preset = PRESETS[client] if client else None
+        command(*args, catalogue=Catalogue(dict(map(_mapping, mappings)), preset), **others)
 
-
-def catalogue(client: str | None, mappings: Sequence[str]) -> Catalogue:
-    """The catalogue that the options describe; raises click's usage error."""
-    tools = dict(map(_mapping, mappings))
-    return Catalogue(tools, PRESETS[client] if client else None)
+    return read
 
 
 def _mapping(written: str) -> tuple[str, Target]:
@@ -64,20 +69,78 @@ def _mapping(written: str) -> tuple[str, Target]:
     return asked, Target(tool, value)
 
 
+def gate_options(command: Command) -> Command:
+    """What a run is held to; the command is given `gates`."""
+
+    @click.option(
+        "--max-requests",
+        type=click.IntRange(min=0),
+        help="End the run at the next request after N.",
+    )
+    @click.option(
+        "--max-tokens",
+        type=click.IntRange(min=0),
+        help="End the run at the next request over N tokens.",
+    )
+    @click.option(
+        "--no-violations", is_flag=True, help="Fail if a transcript breaks the real rules."
+    )
+    @click.option(
+        "--expect-turns",
+        metavar="N|N-M",
+        callback=_turns,
+        help="Fail unless the script took so many turns.",
+    )
+    @click.option(
+        "--fail-on",
+        multiple=True,
+        type=click.Choice([*CLAUSES, "any"]),
+        metavar="CLAUSE",
+        help=f"Fail if this clause of the verdict does: {', '.join(CLAUSES)}, or any.",
+    )
+    @wraps(command)
+    def read(
+        *args: Any,
+        max_requests: int | None,
+        max_tokens: int | None,
+        no_violations: bool,
+        expect_turns: tuple[int, int] | None,
+        fail_on: tuple[str, ...],
+        **others: Any,
+    ) -> None:
+        gates = Gates(max_requests, max_tokens, no_violations, expect_turns, fail_on)
+        command(*args, gates=gates, **others)
+
+    return read
+
+
+def _turns(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    """The least and the most turns, from `3` or `2-5`."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", value)
+    least, most = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if least > most:
+        raise click.BadParameter(f"{value!r}: must be a number such as 3, or a range such as 2-5")
+    return least, most
+
+
 def scripts(script: str | None, paths: Sequence[Path]) -> Scripts:
     """The scripts of files and folders; `script` is a name, or a file of its own.
 
     The default is `script`, else the only script that was read, else plan. Raises click's errors.
     """
     read: dict[str, FileScript] = {}
-    name, _, parameters = (script or "").partition(";")
-    own = Path(name) if name.endswith((".yaml", ".yml")) else None
-    for path in [*paths, *([own] if own else [])]:
+    for path in paths:
         read.update(load(path))
-    if own is not None:
-        found = load(own)
-        name = next(iter(found))
-    elif not script:
+    name, _, parameters = (script or "").partition(";")
+    if name.endswith((".yaml", ".yml")):
+        own = load(Path(name))
+        read.update(own)
+        name = next(iter(own))
+    elif not name:
         name = next(iter(read)) if len(read) == 1 else "plan"
     return Scripts(f"{name};{parameters}" if parameters else name, read)
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from fakeprovider.catalogue import Closing, Target
 from fakeprovider.conversation import Conversation
+from fakeprovider.faults import BadFault, plan
 from fakeprovider.recording.requests import Volatile
 from fakeprovider.replies import ImpossibleReply, Pace, Reply, ToolCall, call
 from fakeprovider.yamlscripts.conditions import Condition, condition
@@ -16,7 +17,7 @@ from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.program import END, Case, Program, Turn
 from fakeprovider.yamlscripts.recorded import RecordedScript, whole_requests
 from fakeprovider.yamlscripts.script import YamlScript
-from fakeprovider.yamlscripts.speech import speech
+from fakeprovider.yamlscripts.speech import fault, speech
 from fakeprovider.yamlscripts.values import Rendering, templated
 
 MOST_TURNS = 100_000
@@ -210,9 +211,8 @@ class _Layout:
         goto = node.value.get("goto", "")
         if goto:
             self.gotos.append((goto, node.key_lines["goto"]))
-        named = node.value.get("fault", "")
-        if isinstance(named, dict) and not isinstance(named.get("name"), str):
-            self.problems.add(node.fields["fault"].line, "a fault needs its name: {name: ...}")
+        if "fault" in node.fields and (flaw := _flaw_of(node.value["fault"])):
+            self.problems.add(node.fields["fault"].line, flaw)
             return
         try:
             spoken = speech(node.value, self.pace)
@@ -220,6 +220,18 @@ class _Layout:
             self.problems.add(node.line, str(error))
             return
         yield Case(spoken, _when(node.value.get("when", "else")), goto)
+
+
+def _flaw_of(written: Any) -> str:
+    """What is wrong with a fault, "" for nothing."""
+    if isinstance(written, dict) and not isinstance(written.get("name"), str):
+        return "a fault needs its name: {name: ...}"
+    named = fault(written)
+    try:
+        plan(named.name, named.params)
+    except BadFault as error:
+        return str(error)
+    return ""
 
 
 def _when(written: Any) -> Condition | None:

@@ -23,6 +23,7 @@ from fakeprovider.cli import main
 from fakeprovider.driven import Drive, Driven, drive
 from fakeprovider.gates import Gates
 from fakeprovider.journal import Exchange, Usage
+from fakeprovider.replies import Fault
 from fakeprovider.server import Server
 from fakeprovider.tally import Tally
 
@@ -31,7 +32,7 @@ AGENT = """
     def ask(messages, **headers):
         body = {"model": "m", "messages": messages, "tools": [
             {"type": "function", "function": {"name": name}}
-            for name in ("list_files", "read_file")]}
+            for name in ("list_files", "read_file", "delete_file")]}
         request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions",
             json.dumps(body).encode(), {"content-type": "application/json", **headers})
         try:
@@ -194,6 +195,40 @@ def test_a_side_request_is_no_turn() -> None:
         """
     tally = driven(agent(source)).tally
     assert (tally.requests, tally.turns, tally.side_requests) == (4, 3, 1)
+
+
+def test_the_verdict_is_told_and_its_clauses_can_fail_the_run() -> None:
+    endless = Gates(max_requests=4, fail_on=("ends",))
+    done = driven(agent(), "runaway", gates=endless)
+    assert done.failures[0] == "more than 4 requests (--max-requests)"
+    assert done.failures[1].startswith("ends: it had to be stopped")
+    good = driven(agent(), gates=Gates(fail_on=("any",)))
+    assert good.status == 0
+    assert {one.clause for one in good.verdict if one.result == "pass"} >= {"ends", "pairing"}
+
+
+def test_a_ledger_of_effects_is_offered_to_the_tools_and_read_for_the_verdict(
+    tmp_path: Path,
+) -> None:
+    """Deleting what nobody approved is seen in the ledger only."""
+    source = """
+        with open(os.environ["FAKEPROVIDER_EFFECTS"], "a") as ledger:
+            print(json.dumps({"effect": "deleted", "target": "access.log", "tool": "delete_file",
+                              "call_id": "fake1"}), file=ledger)
+        run()
+        """
+    ledger = tmp_path / "effects.jsonl"
+    done = driven(agent(source), "destructive", effects=ledger)
+    unseen = driven(agent(), "destructive")
+    results = {one.clause: one.result for one in done.verdict}
+    assert results["unapproved"] == "fail"
+    assert {one.clause: one.result for one in unseen.verdict}["unapproved"] == "not observable"
+
+
+def test_faults_are_part_of_the_run() -> None:
+    done = driven(agent("run(); run()"), faults=[Fault("server_error", {"times": "1"})])
+    assert [one.status for one in done.exchanges][:2] == [500, 200]
+    assert done.tally.retries == 1
 
 
 # A23: the cursor

@@ -83,6 +83,12 @@ MISTAKES = [
         "turns:\n  - ask: x\n    finish: stop",
         "2: finish 'stop' cannot stand beside",
     ),
+    ("fault-name", "turns:\n  - fault: rate_limit", "2: unknown fault 'rate_limit'; did you mean"),
+    (
+        "fault-value",
+        "turns:\n  - fault: {name: rate_limited, colour: red}",
+        "2: fault 'rate_limited' has no parameter 'colour'; it has",
+    ),
     ("fault", "turns:\n  - fault: {times: 2}", "2: a fault needs its name: {name: ...}"),
     (
         "pace",
@@ -269,7 +275,7 @@ def test_one_wrong_script_does_not_hide_the_others_problems(tmp_path: Path) -> N
 
 
 BEYOND_FORM = """
-    twice tool-name call-id same-ids impossible stop-and-call fault else-first goto label-twice
+    twice tool-name call-id same-ids impossible stop-and-call fault fault-name fault-value else-first goto label-twice
     label-end after-loop times loop-and-say cases-and-say endless-in-loop too-many both
     repeat-rules regex template-open template-source template-code template-call
     template-filter template-count template-quote
