@@ -26,14 +26,14 @@ Key: TypeAlias = tuple[str, bytes] | tuple[str, bytes, tuple[str, ...]]
 
 
 class Memory:
-    """The caches of one server, each bounded in bytes; 96 MiB in all by default.
+    """The caches of one server, each bounded in bytes; 64 MiB in all by default.
 
     `entries` has messages by their raw bytes, `tools` the offered tools and their tokens by their
     raw bytes, `prefixes` long requests up to their last message, `requests` whole short ones by
     dialect, the model that the path names, and their body.
     """
 
-    def __init__(self, limit: int = 96 * MIB) -> None:
+    def __init__(self, limit: int = 64 * MIB) -> None:
         self.entries: Bounded[Key, tuple[Entry, ...]] = Bounded(limit // 3)
         self.requests: Bounded[tuple[str, str, bytes], Known] = Bounded(limit // 6)
         self.tools: Bounded[tuple[str, bytes], tuple[tuple[Offered, ...], int]] = Bounded(
