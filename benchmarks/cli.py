@@ -15,6 +15,7 @@ from benchmarks.commands.destructive import destructive
 from benchmarks.commands.done import done
 from benchmarks.commands.duplicate import duplicate
 from benchmarks.commands.everything import everything
+from benchmarks.commands.growth import growth
 from benchmarks.commands.latency import latency
 from benchmarks.commands.listing import listing
 from benchmarks.commands.plan import plan
@@ -56,6 +57,7 @@ for command in (
     latency,
     subagent_command,
     done,
+    growth,
     everything,
 ):
     cli.add_command(command)

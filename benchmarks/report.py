@@ -27,7 +27,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One run under one policy. Tokens are per turn, `cost_usd` is exact, times are in ms.
 
     `harness_ms` is what neither the provider nor the tools used of `wall_ms`. `status` None means
-    that it could not be observed (another harness's process says only how it ended).
+    that it could not be observed (another harness's process says only how it ended). `extra` is
+    what a scenario measures beside, a column each; `prompt_parts` are tokens per request of what
+    the prompts are made of, where they were weighed.
     """
 
     policy: str
@@ -45,6 +47,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     wall_ms: float = 0.0
     harness_ms: float | None = None
     extra: dict[str, Any] = {}
+    prompt_parts: dict[str, list[int]] = {}
 
     @property
     def last_prompt(self) -> int:

@@ -14,6 +14,7 @@ from scenarios.runaway import RUNAWAY
 from scenarios.scenario import Scenario
 from scenarios.slow import SLOW
 from scenarios.subagent import SUBAGENT
+from scenarios.survey import SURVEY
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
@@ -32,6 +33,7 @@ SCENARIOS: dict[str, Scenario] = {
         PREMATURE,
         GAMING,
         CIRCLING,
+        SURVEY,
     )
 }
 
