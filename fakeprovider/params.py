@@ -98,10 +98,11 @@ def chaos(words: Mapping[str, str]) -> Chaos | None:
             raise BadFault("seed needs chaos=SHARE beside it")
         return None
     try:
-        return Chaos(float(words["chaos"]), int(words.get("seed", "0")))
-    except (ValueError, OverflowError):
+        share, seed = float(words["chaos"]), int(words.get("seed", "0"))
+    except ValueError:
         told = ", ".join(f"{name}={words[name]!r}" for name in ("chaos", "seed") if name in words)
         raise BadFault(f"{told}: chaos must be 0 to 1, seed a whole number") from None
+    return Chaos(share, seed)
 
 
 def _set(params: Params, name: str, value: str) -> Params:

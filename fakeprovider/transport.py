@@ -61,6 +61,6 @@ def reset(transport: asyncio.Transport) -> None:
     """Send RST; what is still unsent is lost."""
     connection = transport.get_extra_info("socket")
     if connection is not None:
-        with contextlib.suppress(OSError):  # the peer was quicker
+        with contextlib.suppress(OSError, ValueError):  # the peer was quicker
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_ZERO)
     transport.abort()
