@@ -36,9 +36,7 @@ def interruption(state: RunState) -> Stop | None:
     return Stop(kind, evidence={"calls": [wait.call_id for wait in waits]})
 
 
-async def perform(
-    leg: Leg, call: PendingCall, shares: tuple[Share, ...] = ()
-) -> Stop | None:
+async def perform(leg: Leg, call: PendingCall, shares: tuple[Share, ...] = ()) -> Stop | None:
     """Bring one ready call to its result; returns why the run must end, if it must.
 
     `shares` is what an agent that it runs may use of the run's budgets.
@@ -67,9 +65,7 @@ def _answer(leg: Leg, call: PendingCall, result: ToolResult, ms: float = 0.0) ->
     leg.save()
 
 
-async def _run(
-    leg: Leg, tool: Tool, call: PendingCall, shares: tuple[Share, ...]
-) -> Stop | None:
+async def _run(leg: Leg, tool: Tool, call: PendingCall, shares: tuple[Share, ...]) -> Stop | None:
     _mark(leg, tool, call)
     leg.emit(ToolStart(leg.state.run_id, tool.name, call.call.arguments, call.call.id))
     began = leg.clock.monotonic()
@@ -88,9 +84,7 @@ def _mark(leg: Leg, tool: Tool, call: PendingCall) -> None:
         leg.save(durable=True)
 
 
-async def _execute(
-    leg: Leg, tool: Tool, call: PendingCall, shares: tuple[Share, ...]
-) -> Execution:
+async def _execute(leg: Leg, tool: Tool, call: PendingCall, shares: tuple[Share, ...]) -> Execution:
     signal = leg.cancel.child()
     arguments = tool.bind(call.args or {})
     if tool.takes_context:
@@ -116,9 +110,7 @@ async def _execute(
         signal.close()
 
 
-def _context(
-    leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ...]
-) -> ToolContext:
+def _context(leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ...]) -> ToolContext:
     run_id, call_id, name = leg.state.run_id, call.call.id, call.call.name
 
     def progress(label: str) -> None:

@@ -81,9 +81,7 @@ def subagent(
 
 
 def _new(ctx: ToolContext, question: str, system: str | None) -> RunState:
-    return RunState.start(
-        question, system=system, run_id=ctx.idempotency_key, parent=ctx.run_id
-    )
+    return RunState.start(question, system=system, run_id=ctx.idempotency_key, parent=ctx.run_id)
 
 
 def _result(state: RunState) -> ToolResult:

@@ -195,9 +195,7 @@ class Account:
             "held": limit.budget.of(self.held),
             "run": self.state.run_id,
         }
-        return Stop(
-            limit.budget.kind, limit.budget.measure(self.state), limit.amount, 0, evidence
-        )
+        return Stop(limit.budget.kind, limit.budget.measure(self.state), limit.amount, 0, evidence)
 
 
 def tree_part(condition: Condition) -> Condition | None:
