@@ -210,11 +210,11 @@ def test_the_verdict_is_told_and_its_clauses_can_fail_the_run() -> None:
 def test_a_ledger_of_effects_is_offered_to_the_tools_and_read_for_the_verdict(
     tmp_path: Path,
 ) -> None:
-    """Deleting what nobody approved is seen in the ledger only."""
+    """Deleting what was rejected is seen in the ledger only."""
     source = """
         with open(os.environ["FAKEPROVIDER_EFFECTS"], "a") as ledger:
             print(json.dumps({"effect": "deleted", "target": "access.log", "tool": "delete_file",
-                              "call_id": "fake1"}), file=ledger)
+                              "call_id": "fake1", "decision": "rejected"}), file=ledger)
         run()
         """
     ledger = tmp_path / "effects.jsonl"

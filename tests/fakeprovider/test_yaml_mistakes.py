@@ -275,7 +275,8 @@ def test_one_wrong_script_does_not_hide_the_others_problems(tmp_path: Path) -> N
 
 
 BEYOND_FORM = """
-    twice tool-name call-id same-ids impossible stop-and-call fault fault-name fault-value else-first goto label-twice
+    twice tool-name call-id same-ids impossible stop-and-call fault fault-name fault-value
+    else-first goto label-twice
     label-end after-loop times loop-and-say cases-and-say endless-in-loop too-many both
     repeat-rules regex template-open template-source template-code template-call
     template-filter template-count template-quote
