@@ -113,7 +113,10 @@ def split_runs(text: str, longest: int) -> Iterator[tuple[str, bool]]:
     the whole: the pattern looks back at nothing, so encoding may start afresh at any of its cuts.
     """
     start = 0
-    for run in re.finditer(f"{_SPACE}{{{longest + 1},}}", text):
+    # Short runs are passed over quickly, and a run just under the length is scanned once only.
+    for run in re.finditer(f"{_SPACE}{{{min(64, longest + 1)},}}", text):
+        if run.end() - run.start() <= longest:
+            continue
         begin = _after_taken(text, run.start(), run.end())
         newline = max(text.rfind("\r", begin, run.end()), text.rfind("\n", begin, run.end())) + 1
         end = run.end() if run.end() == len(text) else run.end() - 1
