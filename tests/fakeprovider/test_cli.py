@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -64,3 +67,14 @@ def test_each_command_explains_itself(name: str) -> None:
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert all(option.help for option in options)
     assert text.startswith("Usage: ")
+
+
+def test_folders_of_the_user_with_our_names_are_not_in_the_way(tmp_path: Path) -> None:
+    """A repository with a `benchmarks/`, `scenarios/`, `harness/` of its own: nothing imports it."""
+    for name in ("benchmarks", "scenarios", "harness"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not yours')\n")
+    command = [sys.executable, "-m", "fakeprovider", "list"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "plan" in ran.stdout
