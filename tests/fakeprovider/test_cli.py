@@ -70,7 +70,7 @@ def test_each_command_explains_itself(name: str) -> None:
 
 
 def test_folders_of_the_user_with_our_names_are_not_in_the_way(tmp_path: Path) -> None:
-    """A repository with a `benchmarks/`, `scenarios/`, `harness/` of its own: nothing imports it."""
+    """A `benchmarks/`, `scenarios/` or `harness/` of the user's own is not imported."""
     for name in ("benchmarks", "scenarios", "harness"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not yours')\n")
