@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.charging import Pricing
 from harness.context.policy import Ask, ContextPolicy, Moment
 from harness.leg import Leg
+from harness.metering import NotAdmitted
 from harness.models.base import Message, Model
 from harness.side import ask_beside
 from harness.state import RunState
@@ -63,9 +64,12 @@ def _asking(leg: Leg) -> Ask:
     async def ask(
         prompt: Sequence[Message], model: Model | None, price: Pricing, max_output: int | None
     ) -> str:
-        reply = await ask_beside(
-            leg, "summary", prompt, model=model, price=price, max_output=max_output
-        )
+        try:
+            reply = await ask_beside(
+                leg, "summary", prompt, model=model, price=price, max_output=max_output
+            )
+        except NotAdmitted:
+            return ""
         return "" if reply is None else reply.text.strip()
 
     return ask

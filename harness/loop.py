@@ -103,8 +103,8 @@ async def _step(leg: Leg) -> Stop | None:
     """Stop conditions, then one pending call, then the model."""
     examine(leg)
     noticing.measure(leg)
-    await verification.check(leg)
-    stop = gate(leg)
+    unpaid = await verification.check(leg)
+    stop = gate(leg) or unpaid
     if stop is not None:
         return stop
     call = next_call(leg.state, leg.toolbox)

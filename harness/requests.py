@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 from msgspec.structs import asdict
 
 from harness import compaction, noticing, transcript, wording
-from harness.cancel import Cancel
+from harness.alarm import alarm
 from harness.leg import Leg
 from harness.metering import Metered, NotAdmitted
 from harness.models.base import Message, Model, ModelCancelled, ModelError, ModelReply, Usage
@@ -46,9 +45,7 @@ def _cancelled(leg: Leg) -> Stop | None:
 
 async def _reply(leg: Leg) -> ModelReply:
     """The reply of the model, asked as often as the retry policy says and time permits."""
-    signal = leg.cancel.child()
-    ringing = asyncio.ensure_future(_ring(leg, signal)) if leg.time_left() is not None else None
-    try:
+    async with alarm(leg) as signal:
         return await _asked(leg).ask(
             leg.outgoing.messages(leg.state),
             leg.toolbox.specs,
@@ -56,17 +53,6 @@ async def _reply(leg: Leg) -> ModelReply:
             cancel=signal,
             on_text=leg.on_text,
         )
-    finally:
-        signal.close()
-        if ringing is not None:
-            ringing.cancel()
-
-
-async def _ring(leg: Leg, signal: Cancel) -> None:
-    """Set the signal when the run's time is up; time that a pause takes may move that moment."""
-    while (left := leg.time_left()) is not None and left > 0:
-        await leg.clock.reach(leg.clock.monotonic() + left)
-    signal.set("the time of the run is up")
 
 
 def _asked(leg: Leg) -> Model:

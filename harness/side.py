@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness import charging
+from harness.alarm import alarm
 from harness.charging import Pricing
 from harness.leg import Leg
+from harness.metering import NotAdmitted
 from harness.models.base import (
     Message,
     Model,
@@ -34,8 +36,8 @@ async def ask_beside(
     """One request that leaves no trace in the transcript; None where no reply came.
 
     Without `model` it goes to the run's own, at the run's price and with its tools described, as
-    some services want for a history that holds calls. What it spends is in the run's totals, and
-    where a reserved budget has no room for it, it is not sent.
+    some services want for a history that holds calls. What it spends is in the run's totals.
+    Raises `NotAdmitted` where a reserved budget has no room for it: it was not sent.
     """
     asked, pricing = model or leg.model, price if model is not None else leg.pricing
     tools = leg.toolbox.specs if model is None else ()
@@ -46,7 +48,7 @@ async def ask_beside(
         charging.price_of(pricing, asked.name),
     )
     if isinstance(grant, Stop):
-        return None
+        raise NotAdmitted(grant)
     try:
         return await _granted(leg, purpose, prompt, tools, _patient(leg, asked), pricing, grant)
     finally:
@@ -74,7 +76,8 @@ async def _granted(
     leg.save()
     reply: ModelReply | None = None
     try:
-        reply = await model.ask(prompt, tools, max_output=grant.max_output, cancel=leg.cancel)
+        async with alarm(leg) as signal:
+            reply = await model.ask(prompt, tools, max_output=grant.max_output, cancel=signal)
         spent = [*(attempt.partial for attempt in reply.attempts), reply]
     except (ModelError, ModelCancelled) as error:
         spent = [*(attempt.partial for attempt in error.attempts), error.partial]

@@ -2,33 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from harness import wording
 from harness.cancel import Cancel
+from harness.charging import Pricing
 from harness.completion import checked, waits
 from harness.leg import Leg
-from harness.models.base import Message, Usage
+from harness.metering import NotAdmitted
+from harness.models.base import Message, Model, ModelReply, Usage
+from harness.side import ask_beside
 from harness.state import Check
 from harness.trace import Verification
 from harness.verify.asking import asked
 from harness.verify.verdict import Verdict
 from harness.verify.verifier import Claim
+from harness.ways_out import Stop
 
 NOTHING_DONE = ("invalid_args", "denied", "not_started", "skipped")
 """Outcomes of calls that did not run."""
 
 
-async def check(leg: Leg) -> None:
+async def check(leg: Leg) -> Stop | None:
     """Have the last reply's claim checked, if it makes one; a failure is told to the model.
 
-    A check that something was written during is made again: its evidence is stale.
+    A check that something was written during is made again: its evidence is stale. Returns why
+    the check could not be paid for, if that is so: the claim is then still to be checked.
     """
     while _due(leg) and not leg.cancel.cancelled:
         began, writes = leg.clock.monotonic(), leg.state.writes
-        verdict = await _verdict(leg)
+        asking = _Asking(leg)
+        verdict = await _verdict(leg, asking)
+        if asking.refused is not None:
+            return asking.refused
         if not leg.cancel.cancelled:
             _record(leg, verdict, writes, (leg.clock.monotonic() - began) * 1000)
+    return None
+
+
+class _Asking:
+    """Sends a verifier's requests through the leg; `refused` is the budget that had no room."""
+
+    def __init__(self, leg: Leg) -> None:
+        self._leg = leg
+        self.refused: Stop | None = None
+
+    async def __call__(
+        self, prompt: Sequence[Message], model: Model, price: Pricing, max_output: int | None
+    ) -> ModelReply | None:
+        try:
+            return await ask_beside(
+                self._leg, "check", prompt, model=model, price=price, max_output=max_output
+            )
+        except NotAdmitted as refused:
+            self.refused = refused.stop
+            return None
 
 
 def _due(leg: Leg) -> bool:
@@ -39,22 +68,22 @@ def _due(leg: Leg) -> bool:
     return check is None or check.writes != state.writes
 
 
-async def _verdict(leg: Leg) -> Verdict:
+async def _verdict(leg: Leg, asking: _Asking) -> Verdict:
     """The verifier's word; one that breaks is asked again, and no model call comes in between."""
-    verdict = await _asked(leg)
+    verdict = await _asked(leg, asking)
     for _ in range(leg.settings.verifier_retries):
-        if verdict.kind != "error" or leg.cancel.cancelled:
+        if verdict.kind != "error" or leg.cancel.cancelled or asking.refused is not None:
             break
-        verdict = await _asked(leg)
+        verdict = await _asked(leg, asking)
     return verdict
 
 
-async def _asked(leg: Leg) -> Verdict:
+async def _asked(leg: Leg, asking: _Asking) -> Verdict:
     signal, settings = leg.cancel.child(), leg.settings
     try:
         return await asked(
             leg.verifier,  # type: ignore[arg-type]  # not None where a check is due
-            _claim(leg, signal),
+            _claim(leg, signal, asking),
             timeout=settings.verifier_timeout,
             grace=settings.grace,
         )
@@ -62,11 +91,11 @@ async def _asked(leg: Leg) -> Verdict:
         signal.close()
 
 
-def _claim(leg: Leg, signal: Cancel) -> Claim:
+def _claim(leg: Leg, signal: Cancel, asking: _Asking) -> Claim:
     def charge(usage: Usage, cost: Decimal | None) -> None:
         leg.charge_beside("check", usage, cost)
 
-    return Claim(leg.state.claim or "", leg.state, signal, charge, _last_write(leg))
+    return Claim(leg.state.claim or "", leg.state, signal, asking, charge, _last_write(leg))
 
 
 def _last_write(leg: Leg) -> int:

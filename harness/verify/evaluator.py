@@ -73,9 +73,9 @@ class Evaluator:
         except ModelError as error:
             partials = [attempt.partial for attempt in error.attempts] + [error.partial]
             return Opinion("error", str(error), self._spent(partials, bound))
-        kind, reason = parse(reply.text)
         partials = [attempt.partial for attempt in reply.attempts] + [reply]
-        return Opinion(kind, reason, self._spent(partials, bound))
+        spent = self._spent(partials, bound)
+        return msgspec.structs.replace(_opinion(reply.text), spent=spent)
 
     def prompt(self, transcript: Sequence[Message]) -> list[Message]:
         """The request: the goal, and the end of the transcript in words."""
@@ -97,9 +97,9 @@ class Evaluator:
         return Spending(usage, charging.cost_of(self._price, name, usage))
 
     async def __call__(self, claim: Claim) -> Verdict:
-        opinion = await self.judge(claim.state.messages, claim.cancel)
-        for spending in opinion.spent:
-            claim.charge(spending.usage, spending.cost_usd)
+        prompt = self.prompt(claim.state.messages)
+        reply = await claim.ask(prompt, self._model, self._price, self._max_output)
+        opinion = Opinion("error", "no reply came") if reply is None else _opinion(reply.text)
         if opinion.kind == "met":
             return passed(said=opinion.reason)
         if opinion.kind == "not_met":
@@ -109,13 +109,13 @@ class Evaluator:
         return broken(f"the evaluator's answer is {opinion.kind}: {opinion.reason}")
 
 
-def parse(text: str) -> tuple[OpinionKind, str]:
+def _opinion(text: str) -> Opinion:
     """The verdict and reason in an evaluator's reply; `junk`, and the text, where there is none."""
     answer = _answer(text)
     verdict = answer.get("verdict")
     if verdict not in ("met", "not_met", "impossible"):
-        return "junk", text[:200] or "(nothing)"
-    return verdict, str(answer.get("reason") or "no reason given")
+        return Opinion("junk", text[:200] or "(nothing)")
+    return Opinion(verdict, str(answer.get("reason") or "no reason given"))
 
 
 def _answer(text: str) -> dict[str, Any]:

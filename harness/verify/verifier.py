@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
 from harness.cancel import Cancel
-from harness.models.base import Usage
+from harness.charging import Pricing
+from harness.models.base import Message, Model, ModelReply, Usage
 from harness.state import RunState
 from harness.verify.verdict import Verdict, failed, passed
 
@@ -17,20 +18,25 @@ Answer = Verdict | bool
 
 UNSAID = "the check did not pass."
 
+Ask = Callable[[Sequence[Message], Model, Pricing, int | None], Awaitable[ModelReply | None]]
+"""Sends a prompt to a model at a price of its own; the last is the most output, in tokens."""
+
 
 @dataclass(frozen=True)
 class Claim:
     """A reply that says that the work is done, and what a verifier may use to judge it.
 
     `state` is to be read, not changed. `cancel` is set when the run is cancelled or the check takes
-    too long. `charge` adds a request of the verifier's own to the run: usage, and cost in USD or
-    None where the price is not known. `last_write` is the place in the transcript of the last
-    result of a tool with effects, -1 if there is none.
+    too long. `ask` sends a request of the verifier's own through the run, which admits, retries and
+    charges it; None where no reply came. `charge` adds what was spent otherwise: usage, and cost
+    in USD or None where the price is not known. `last_write` is the place in the transcript of the
+    last result of a tool with effects, -1 if there is none.
     """
 
     answer: str
     state: RunState
     cancel: Cancel
+    ask: Ask
     charge: Callable[[Usage, Decimal | None], None]
     last_write: int = -1
 

@@ -39,12 +39,16 @@ def judge() -> Callable[..., Verdict]:
     """Ask a verifier of either kind about a claim."""
 
     def ask(verifier: Any, state: RunState | None = None, **given: Any) -> Verdict:
-        claim = Claim("done", state or RunState.start("task"), Cancel(), _ignore, **given)
+        claim = Claim("done", state or RunState.start("task"), Cancel(), _nobody, _ignore, **given)
         answer = verifier(claim)
         verdict: Verdict = asyncio.run(_wait(answer)) if inspect.isawaitable(answer) else answer
         return verdict
 
     return ask
+
+
+async def _nobody(*asked: Any) -> None:
+    """No model is there to be asked."""
 
 
 def _ignore(usage: Usage, cost: Decimal | None) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness import MaxCost, Price, RunState, run
+from harness import MaxCost, Price, RunState, Settings, run
 from harness.models.base import Attempt, Message, ModelError, ModelReply, Usage
 from harness.scripted import ScriptedModel, says
 from harness.verify import Evaluator
-from harness.verify.evaluator import parse
 
 SMALL = Price("0.10", "0.40")
 
@@ -32,7 +31,8 @@ SMALL = Price("0.10", "0.40")
     ],
 )
 def test_only_a_verdict_in_the_asked_form_counts(text: str, kind: str) -> None:
-    assert parse(text)[0] == kind
+    model = ScriptedModel([says(text)])
+    assert asyncio.run(Evaluator(model, "g").judge([])).kind == kind
 
 
 def test_the_prompt_is_the_goal_and_the_bounded_end_of_the_transcript() -> None:
@@ -113,3 +113,17 @@ def test_a_request_that_failed_is_charged_as_far_as_it_may_have_been() -> None:
     assert (opinion.kind, spent.usage.estimated) == ("error", True)
     assert spent.cost_usd is not None
     assert spent.cost_usd > 0
+
+
+def test_a_reserved_budget_without_room_for_the_check_ends_the_run_before_it() -> None:
+    judge = ScriptedModel([says('{"verdict": "met", "reason": "r"}')])
+    state = RunState.start("task")
+    model = ScriptedModel([says("done")])
+    settings = Settings(max_output=100)
+    given: dict[str, Any] = {"model": model, "price": Price("1", "10"), "settings": settings}
+    verify = Evaluator(judge, "the goal", price=Price("1000", "1000"))
+    run(state, stop=MaxCost("0.1", reserve=True), verify=verify, **given)
+    assert (state.status, state.reason) == ("budget_exceeded", "max_cost")
+    assert (judge.requests, state.checks, state.cost_usd <= Decimal("0.1")) == ([], [], True)
+    run(state, stop=MaxCost("9", reserve=True), verify=verify, **given)
+    assert (state.reason, len(judge.requests), len(model.requests)) == ("verified", 1, 1)
