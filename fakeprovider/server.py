@@ -40,7 +40,8 @@ class Server:
 
     `script` is what answers where neither path nor model names one: a name, or a function.
     `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
-    transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`.
+    transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal` (which
+    stays open).
     `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
     refuse requests, `pace` is how fast replies come where nothing else says so, `faults` (with
     their `turn` and `times`) and `chaos` go wrong whatever path and script say. `api_key` is what
@@ -73,6 +74,7 @@ class Server:
         faults: Sequence[Fault] = (),
         chaos: Chaos | None = None,
     ) -> None:
+        self._owns_journal = not isinstance(journal, Journal)
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.host = host
         self.port = port
@@ -123,6 +125,8 @@ class Server:
         )
         self._thread.start()
         self._running.up.wait()
+        if not self._running.started:
+            raise RuntimeError(f"the server at {self.url} did not start; its thread says why")
 
     def stop(self) -> None:
         """Stop answering: open streams get a moment, then their connections are closed."""
@@ -130,16 +134,18 @@ class Server:
             self._running.leave()
             self._thread.join()
         self._running = self._thread = None
-        self.journal.close()
+        self._close_journal()
+
+    def _close_journal(self) -> None:
+        if self._owns_journal:
+            self.journal.close()
 
     def serve(self, ready: Callable[[], None] | None = None) -> None:
         """Run in this thread until SIGINT or SIGTERM; `ready` is called once it listens."""
         listening = self._listen()
-        self._running = _Running(self._app)
-        if ready is not None:
-            ready()
+        self._running = _Running(self._app, ready)
         self._running.run_on(listening)
-        self.journal.close()
+        self._close_journal()
 
     def __enter__(self) -> Server:
         self.start()
@@ -192,7 +198,7 @@ def _named(script: str | Script | None) -> tuple[dict[str, Script], str | None]:
 class _Running(uvicorn.Server):
     """uvicorn, but it says when it is up, stops at once, and exits 0 on a signal."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, ready: Callable[[], None] | None = None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -209,6 +215,7 @@ class _Running(uvicorn.Server):
             )
         )
         self.up = threading.Event()
+        self._ready = ready
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leaving = asyncio.Event()
 
@@ -232,6 +239,8 @@ class _Running(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         self.up.set()
+        if self._ready is not None:  # signals are taken by now
+            self._ready()
 
     async def main_loop(self) -> None:
         """Tick as uvicorn does, but wake up when asked to leave."""
