@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import combinations
+from itertools import combinations, groupby
 
 from fakeprovider.journal import Exchange
 from fakeprovider.verdict.clause import Clause, Finding, failed, github, not_applicable, passed
@@ -11,14 +10,14 @@ from fakeprovider.verdict.facts import Facts
 from fakeprovider.verdict.run import Run, answers, user_spoke
 
 _SAME = 3
-"""Times that an answered request may not be sent: once more is a resumed run."""
+"""Times in a row that an answered request may not be sent: once more is a resumed run."""
 
 
 def _judge(run: Run, facts: Facts) -> Finding:
     answered = [step.last for step in run.steps if answers(step.last)]
     if not answered:
         return not_applicable("there was no answer")
-    late = _late(run) + _repeated(answered)
+    late = _late(run) + _repeated(run)
     if late:
         return failed(f"{len(late)} request(s) after an answer, and no word of the user", late)
     return passed("nothing was asked after an answer", answered[-1:])
@@ -40,10 +39,11 @@ def _goes_on(earlier: Exchange, later: Exchange) -> bool:
     return later.base == earlier.head and later.turn != earlier.turn
 
 
-def _repeated(answered: list[Exchange]) -> list[Exchange]:
-    """The same request again and again though it was answered; a first request may be a new run."""
-    counts = Counter(exchange.digest for exchange in answered if exchange.turn)
-    return [exchange for exchange in answered if counts[exchange.digest] >= _SAME]
+def _repeated(run: Run) -> list[Exchange]:
+    """An answered request that is sent again and again; a first request may be a new run."""
+    answered = (step.last for step in run.steps if step.last.turn)
+    same = (list(group) for _, group in groupby(answered, lambda exchange: exchange.digest))
+    return [one for group in same if answers(group[0]) for one in group[1:] if len(group) >= _SAME]
 
 
 CLAUSE = Clause(
