@@ -41,9 +41,14 @@ def _goes_on(earlier: Exchange, later: Exchange) -> bool:
 
 def _repeated(run: Run) -> list[Exchange]:
     """An answered request that is sent again and again; a first request may be a new run."""
-    answered = (step.last for step in run.steps if step.last.turn)
-    same = (list(group) for _, group in groupby(answered, lambda exchange: exchange.digest))
-    return [one for group in same if answers(group[0]) for one in group[1:] if len(group) >= _SAME]
+    lasts = (step.last for step in run.steps)
+    same = (list(group) for _, group in groupby(lasts, lambda exchange: exchange.digest))
+    return [
+        exchange
+        for group in same
+        if len(group) >= _SAME and group[0].turn and answers(group[0])
+        for exchange in group[1:]
+    ]
 
 
 CLAUSE = Clause(
