@@ -6,6 +6,7 @@ import os
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,7 +132,7 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
         chaos=how.chaos,
         pace=how.pace,
     )
-    with server:
+    with closing(journal), server:
         threading.Thread(target=tokens.encoding, name="warm-up", daemon=True).start()
         supervisor = Supervisor(
             command,

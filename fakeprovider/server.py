@@ -40,9 +40,8 @@ class Server:
 
     `script` is what answers where neither path nor model names one: a name, or a function.
     `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
-    transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal` (which
-    stays open).
-    `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
+    transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`, which
+    is left open. `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
     refuse requests, `pace` is how fast replies come where nothing else says so, `faults` (with
     their `turn` and `times`) and `chaos` go wrong whatever path and script say. `api_key` is what
     clients must show, None for any or none. `prompt_cache` reports what a cache would have served,
