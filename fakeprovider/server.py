@@ -41,13 +41,13 @@ class Server:
     `script` is what answers where neither path nor model names one: a name, or a function.
     `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
     transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`, which
-    is left open. `max_body` is in bytes. `catalogue` says how calls are fitted to the client's tools, `gate` may
-    refuse requests, `pace` is how fast replies come where nothing else says so, `faults` (with
-    their `turn` and `times`) and `chaos` go wrong whatever path and script say. `api_key` is what
-    clients must show, None for any or none. `prompt_cache` reports what a cache would have served,
-    `count` is the rule for prompt tokens, `search_limit` after how many searches of the service's
-    own the Messages API pauses a turn. Raises `UnknownScript`, `BadFault`, and `PortInUse` when it
-    starts.
+    is left open. `max_body` is in bytes. `catalogue` says how calls are fitted to the client's
+    tools, `gate` may refuse requests, `pace` is how fast replies come where nothing else says so,
+    `faults` (with their `turn` and `times`) and `chaos` go wrong whatever path and script say.
+    `api_key` is what clients must show, None for any or none. `prompt_cache` reports what a cache
+    would have served, `count` is the rule for prompt tokens, `search_limit` after how many searches
+    of the service's own the Messages API pauses a turn. Raises `UnknownScript`, `BadFault`, and
+    `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
