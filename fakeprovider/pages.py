@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from fakeprovider import journal as journals
 from fakeprovider import verdict as verdicts
 from fakeprovider.errors import ApiError
+from fakeprovider.home import page, plain
 from fakeprovider.journal import Journal
 from fakeprovider.keys import check_key
 from fakeprovider.protocols import chat, messages
@@ -31,8 +32,10 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
     """
 
     def home(request: Request) -> Response:
-        names = "\n".join(f"  {request.base_url}{name}/v1" for name in provider.scripts)
-        return PlainTextResponse(f"A scripted fake LLM provider. Base URLs:\n\n{names}\n")
+        base = str(request.base_url)
+        if "text/html" in request.headers.get("accept", ""):
+            return HTMLResponse(page(base, provider.scripts))
+        return PlainTextResponse(plain(base, provider.scripts))
 
     def health(request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -42,7 +45,9 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
         if request.method == "DELETE":
             provider.faults.attempts.clear(run)
             return JSONResponse({"deleted": journal.clear(run)})
-        return _json(journals.to_json(journal.exchanges(run)))
+        last = request.query_params.get("last", "")
+        exchanges = journal.exchanges(run)
+        return _json(journals.to_json(exchanges[-int(last) :] if last.isdecimal() else exchanges))
 
     def judge(request: Request) -> Response:
         asked = request.query_params
