@@ -178,7 +178,7 @@ class Journal:
         self._lock = Lock()
         self._file: IO[bytes] | None = None
         if path:
-            self._file = Path(path).open("ab")  # noqa: SIM115 (open as long as the journal is)
+            self._file = _appendable(Path(path))
 
     def write(self, exchange: Exchange) -> Exchange:
         """Add an exchange; returns it with its number."""
@@ -217,6 +217,17 @@ class Journal:
             if self._file is not None:
                 self._file.close()
                 self._file = None
+
+
+def _appendable(path: Path) -> IO[bytes]:
+    """The file at its end; half a line that a killed server left there is taken away."""
+    file = path.open("ab")
+    end = file.tell()
+    if end:
+        whole = path.read_bytes().rfind(b"\n") + 1
+        if whole < end:
+            file.truncate(whole)
+    return file
 
 
 def digest_of(body: bytes) -> str:
