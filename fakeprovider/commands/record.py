@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from fakeprovider.driven import base_urls
 from fakeprovider.recording.book import Book, known_secrets, to_yaml
-from fakeprovider.recording.proxy import Proxy, Record
 from fakeprovider.supervise import Supervisor
 from fakeprovider.yamlscripts import read_script
+
+if TYPE_CHECKING:
+    from fakeprovider.recording.proxy import Record
 
 _HELP = """Run COMMAND against another provider and write down what that answers, as a script.
 
@@ -56,6 +59,8 @@ def record(
     timeout: float | None,
     command: tuple[str, ...],
 ) -> None:
+    from fakeprovider.recording.proxy import Proxy  # httpx costs every other command 0.1 s
+
     parts = urlsplit(upstream)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise click.UsageError(f"--upstream {upstream!r}: must be a URL such as https://host/v1")
