@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 
 from benchmarks.speed import loop, memory, processes, provider
@@ -24,19 +25,19 @@ def main(context: click.Context) -> None:
 def show_provider(seconds: float, rounds: int) -> None:
     """Requests per second beside a static Starlette route under the same uvicorn."""
     table = Table("turns", "load", "req/s", "static", "ratio", "aim", "CPU us", "static", "ratio")
-    for row in provider.measure(seconds, rounds):
-        table.add_row(
-            str(row.turns),
-            row.kind,
-            f"{row.rate:,.0f}",
-            f"{row.static_rate:,.0f}",
-            f"{row.ratio:.2f}",
-            str(provider.AIMS[row.turns]) if row.kind == "same" else "",
-            f"{row.cpu_us:,.0f}",
-            f"{row.static_cpu_us:,.0f}",
-            f"{row.cpu_ratio:.2f}",
-        )
-    Console().print(table)
+    with Live(table):
+        for row in provider.measure(seconds, rounds):
+            table.add_row(
+                str(row.turns),
+                row.kind,
+                f"{row.rate:,.0f}",
+                f"{row.static_rate:,.0f}",
+                f"{row.ratio:.2f}",
+                str(provider.AIMS[row.turns]) if row.kind == "same" else "",
+                f"{row.cpu_us:,.0f}",
+                f"{row.static_cpu_us:,.0f}",
+                f"{row.cpu_ratio:.2f}",
+            )
 
 
 @main.command("memory")
@@ -45,9 +46,9 @@ def show_provider(seconds: float, rounds: int) -> None:
 def show_memory(conversations: int, quick: bool) -> None:
     """Megabytes of a server that answers very many different conversations."""
     table = Table("conversations", "MiB")
-    for sample in memory.measure(conversations // 10 if quick else conversations):
-        table.add_row(f"{sample.conversations:,}", f"{sample.mib:.0f}")
-    Console().print(table)
+    with Live(table):
+        for sample in memory.measure(conversations // 10 if quick else conversations):
+            table.add_row(f"{sample.conversations:,}", f"{sample.mib:.0f}")
 
 
 @main.command("harness")
