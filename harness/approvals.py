@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from typing import Any
 
-from harness import wording
-from harness.state import Decision, PendingCall, RunState
+from harness import fingerprint, wording
+from harness.state import Decision, PendingCall, RunState, Standing
 from harness.transcript import settle_call
 
 
@@ -17,17 +19,34 @@ class UnsafeRejection(UserWarning):
     """The model will not be told that its call was rejected, and may claim that it was done."""
 
 
-def approve(state: RunState, call_id: str, *, always: bool = False) -> RunState:
-    """Let the call run when the run goes on, `always`: also later calls of this tool.
+def approve(
+    state: RunState,
+    call_id: str,
+    *,
+    always: bool = False,
+    arguments: dict[str, Any] | None = None,
+    by: str = "",
+    at: float | None = None,
+    expires_in: float | None = None,
+) -> RunState:
+    """Let the call run when the run goes on, `always`: also later calls of this tool in this run.
 
-    For a call whose outcome is unknown: run it again. Raises `StaleDecision` where `call_id` does
-    not wait for a decision.
+    For a call whose outcome is unknown: run it again. `arguments` replace those that the model
+    sent, and the model is told; if they do not fit the tool, the call is asked about again. `by`
+    is who decided and `at` when, in seconds since the epoch (default: now). `expires_in` is how
+    many seconds the approval may wait to be acted on; after that the call is asked about again.
+    Raises `StaleDecision` where `call_id` does not wait for a decision.
     """
     call = _find(state, call_id, "awaiting", "unknown")
-    call.decision = Decision(True, call.fingerprint)
+    if arguments is not None:
+        call.args, call.edited = arguments, True
+        call.fingerprint = fingerprint.of_call(call.call.name, arguments)
+    now = time.time() if at is None else at
+    expires = None if expires_in is None else now + expires_in
+    _decide(call, Decision(True, call.fingerprint, by=by, at=now, expires=expires))
     call.phase = "ready"
     if always:
-        state.always[call.call.name] = call.declaration
+        state.always[call.call.name] = Standing(call.declaration, by, now)
     return state
 
 
@@ -37,12 +56,15 @@ def reject(
     reason: str | None = None,
     *,
     rejection_text: str | None = None,
+    by: str = "",
+    at: float | None = None,
 ) -> RunState:
     """Do not run the call; the model reads that the user declined it, and `reason` verbatim.
 
     A call approved in advance may be rejected as long as it has not started. `rejection_text`
     replaces the whole message; empty, it warns (`UnsafeRejection`): a model that is told nothing
-    reports a success. Raises `StaleDecision` where `call_id` has started, ended or never was.
+    reports a success. `by` and `at` as in `approve`. Raises `StaleDecision` where `call_id` has
+    started, ended or never was.
     """
     call = _find(state, call_id, "awaiting", "ready", "unknown")
     if rejection_text is not None and not rejection_text.strip():
@@ -50,7 +72,8 @@ def reject(
         warnings.warn(message, UnsafeRejection, stacklevel=2)
     unknown = call.may_have_run
     text = wording.not_repeated(reason) if unknown else wording.declined(reason)
-    call.decision = Decision(False, call.fingerprint, reason)
+    now = time.time() if at is None else at
+    _decide(call, Decision(False, call.fingerprint, reason, by, now))
     settle_call(
         call,
         text if rejection_text is None else rejection_text,
@@ -59,15 +82,23 @@ def reject(
     return state
 
 
-def settle(state: RunState, call_id: str, text: str) -> RunState:
+def settle(
+    state: RunState, call_id: str, text: str, *, by: str = "", at: float | None = None
+) -> RunState:
     """A call whose outcome was unknown did take effect: `text` is its result.
 
-    Raises `StaleDecision` where the outcome of `call_id` is not unknown.
+    `by` and `at` as in `approve`. Raises `StaleDecision` where the outcome of `call_id` is not
+    unknown.
     """
     call = _find(state, call_id, "unknown")
-    call.decision = Decision(True, call.fingerprint)
+    now = time.time() if at is None else at
+    _decide(call, Decision(True, call.fingerprint, "it took effect", by, now))
     settle_call(call, text, "ok")
     return state
+
+
+def _decide(call: PendingCall, decision: Decision) -> None:
+    call.decision, call.heard = decision, False
 
 
 def _find(state: RunState, call_id: str, *phases: str) -> PendingCall:

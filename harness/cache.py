@@ -26,13 +26,13 @@ class ResultCache:
 
     def get(self, tool: Tool, key: str) -> str | None:
         """The text of an equal earlier call that is still true, if the policy allows it."""
-        return self._texts.get(key) if self._covers(tool) else None
+        return self._texts.get(key) if self.covers(tool) else None
 
     def note(self, tool: Tool, key: str, text: str, outcome: Outcome) -> None:
         """Take note of an execution and its result."""
         if not tool.read_only:
             self._texts.clear()
-        if outcome == "ok" and self._covers(tool):
+        if outcome == "ok" and self.covers(tool):
             self._texts[key] = text
 
     def replay(self, messages: Iterable[Message]) -> None:
@@ -53,7 +53,8 @@ class ResultCache:
         key = fingerprint.of_call(call.name, arguments)
         self.note(tool, key, result.content or "", "ok" if result.outcome == "ok" else "error")
 
-    def _covers(self, tool: Tool) -> bool:
+    def covers(self, tool: Tool) -> bool:
+        """Whether results of this tool are kept."""
         if self._policy == "off" or tool.polling:
             return False
         return tool.read_only or self._policy == "all"

@@ -31,7 +31,7 @@ def completion(
     (`verifying`) a claim completes nothing by itself: what counts is the check of it, and `rounds`
     failed ones end the run.
     """
-    if not state.turns or state.turns[-1].calls:
+    if not state.turns or (state.turns[-1].calls and state.claim is None):
         return
     finish = state.turns[-1].finish
     if finish in NEVER and waits(state):
@@ -44,7 +44,7 @@ def completion(
 
 def waits(state: RunState) -> bool:
     """Whether nothing has been said since the last reply."""
-    return bool(state.turns) and state.messages[-1].role == "assistant"
+    return bool(state.turns) and state.messages[-1].role in ("assistant", "tool")
 
 
 def checked(state: RunState) -> Check | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness import fingerprint, wording
+from harness import decisions, fingerprint, wording
 from harness.leg import Leg
-from harness.state import PendingCall, RunState
+from harness.state import Decision, PendingCall, RunState
 from harness.toolbox import Checked
 from harness.tools import Arguments, Tool
 from harness.transcript import settle_call
@@ -26,11 +26,11 @@ def examine(leg: Leg) -> None:
         if cut is not None and not readable:
             settle_call(call, wording.cut_off(cut), "skipped")
         else:
-            _sort(leg.state, call, tool, checked)
+            _sort(leg, call, tool, checked)
         leg.finish(call)
 
 
-def _sort(state: RunState, call: PendingCall, tool: Tool | None, checked: Checked) -> None:
+def _sort(leg: Leg, call: PendingCall, tool: Tool | None, checked: Checked) -> None:
     if tool is None or checked.arguments is None:
         settle_call(call, checked.complaint, "invalid_args")
         return
@@ -40,9 +40,12 @@ def _sort(state: RunState, call: PendingCall, tool: Tool | None, checked: Checke
     call.args = checked.arguments
     call.signature = fingerprint.of_call(tool.name, tool.essential(checked.arguments))
     call.effects, call.polls = not tool.read_only, tool.max_polls if tool.polling else 0
+    call.final = tool.final
     call.fingerprint = fingerprint.of_call(tool.name, checked.arguments)
     call.declaration = fingerprint.of_declaration(tool.spec)
-    call.phase = "awaiting" if _asks(state, tool, call) else "ready"
+    call.phase = "ready"
+    if _asks(leg, tool, call):
+        call.phase, call.asked = "awaiting", leg.clock.time()
 
 
 def _denied(tool: Tool, arguments: Arguments) -> str | None:
@@ -52,10 +55,27 @@ def _denied(tool: Tool, arguments: Arguments) -> str | None:
         return f"{type(error).__name__}: {error}"
 
 
-def _asks(state: RunState, tool: Tool, call: PendingCall) -> bool:
-    if state.always.get(tool.name) == call.declaration:
+def _asks(leg: Leg, tool: Tool, call: PendingCall) -> bool:
+    """Whether a person is asked; a standing approval answers, but not for what may repeat."""
+    if leg.settings.unknown == "ask" and not tool.repeatable and _repeats_unknown(leg.state, call):
+        call.note = wording.REPEATS_UNKNOWN
+        return True
+    standing = leg.state.always.get(tool.name)
+    if standing is not None and standing.declaration == call.declaration:
+        call.decision = Decision(
+            True, call.fingerprint, by=standing.by, at=standing.at, standing=True
+        )
+        decisions.tell(leg, call)
         return False
     try:
         return tool.asks(call.args or {})
     except Exception:  # a predicate that fails has not said that nobody need be asked
         return True
+
+
+def _repeats_unknown(state: RunState, call: PendingCall) -> bool:
+    """Whether the same call was made before and nobody knows whether it took effect."""
+    return any(
+        record.call == call.signature and record.outcome in ("unknown", "timeout")
+        for record in state.results
+    )

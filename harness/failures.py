@@ -12,7 +12,14 @@ from harness.execution import Execution
 from harness.models.surrogates import mend, mend_tree
 from harness.settings import Settings
 from harness.state import ToolResult
-from harness.tools import FatalToolError, PermanentToolError, Tool, ToolCancelled, ToolError
+from harness.tools import (
+    FatalToolError,
+    PermanentToolError,
+    Tool,
+    ToolCancelled,
+    ToolError,
+    TransientToolError,
+)
 from harness.ways_out import Stop, StopKind
 
 
@@ -34,6 +41,36 @@ def judge(tool: Tool, execution: Execution, settings: Settings) -> Judgement:
     return _failed(tool, error, settings)
 
 
+def may_try_again(tool: Tool, execution: Execution) -> bool:
+    """Whether the same call may simply be run once more.
+
+    Never where its effect could then happen twice: only after a failure that says that nothing was
+    done, or where the tool only reads or is idempotent. An error that the tool has worded is for
+    the model, not for another try.
+    """
+    if execution.told is not None:
+        return execution.timed_out and tool.repeatable
+    error = None if execution.ended is None else execution.ended.error
+    if error is None or isinstance(error, CancelledError | ToolCancelled | FatalToolError):
+        return False
+    if isinstance(error, ToolError):
+        return isinstance(error, TransientToolError)
+    return tool.repeatable and isinstance(error, Exception)
+
+
+def ambiguous(error: BaseException) -> bool:
+    """Whether the other side may have done what was asked though no answer came.
+
+    Timeouts and broken connections; not a connection that was refused. Many libraries have timeouts
+    of their own that are no `TimeoutError`, so the names of the classes are looked at as well.
+    """
+    if isinstance(error, ToolError | ConnectionRefusedError):
+        return False
+    if isinstance(error, TimeoutError | ConnectionError):
+        return True
+    return any("Timeout" in kind.__name__ for kind in type(error).__mro__)
+
+
 def result_of(value: Any) -> ToolResult:
     """Text as it is, a `ToolResult` as it says, anything else as compact JSON."""
     if isinstance(value, ToolResult):
@@ -51,6 +88,7 @@ def result_of(value: Any) -> ToolResult:
 
 def _failed(tool: Tool, error: BaseException, settings: Settings) -> Judgement:
     permanent = isinstance(error, PermanentToolError)
+    unknown = ambiguous(error) and not tool.repeatable
     text = _text(error, settings)
     if permanent and settings.permanent == "tell":
         text = wording.permanent(text)
@@ -60,6 +98,8 @@ def _failed(tool: Tool, error: BaseException, settings: Settings) -> Judgement:
         or (permanent and settings.permanent == "stop")
     )
     stop = _fatal(tool, _instructive(error)) if fatal else None
+    if unknown:
+        return Judgement(ToolResult(mend(wording.may_have(text)), "unknown"), stop)
     return Judgement(ToolResult(mend(text), "error"), stop)
 
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from harness import charging, compaction, noticing, recovery, requests, verification
-from harness.calls import interruption, next_call, perform
+from harness.calls import next_calls, perform
 from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock, SystemClock
-from harness.completion import completion
 from harness.context.policy import ContextPolicy
 from harness.examination import examine
+from harness.gate import gate, interruption
 from harness.leg import Leg, guarded
 from harness.models.base import Model
 from harness.retry import RetryingModel
@@ -25,7 +25,7 @@ from harness.tools import Tool
 from harness.trace import Trace, no_trace
 from harness.tree import Branch
 from harness.verify.verifier import Verifier
-from harness.ways_out import Status, Stop, StopKind, weightiest
+from harness.ways_out import Status, Stop, StopKind
 
 
 async def arun(
@@ -107,29 +107,9 @@ async def _step(leg: Leg) -> Stop | None:
     stop = gate(leg) or unpaid
     if stop is not None:
         return stop
-    call = next_call(leg.state, leg.toolbox)
-    if call is not None:
-        return await perform(leg, call)
+    if calls := next_calls(leg):
+        return await perform(leg, calls)
     policy = compaction.due(leg)
     if policy is not None and not leg.state.interruptions:
         return await compaction.compact(leg, policy)
     return interruption(leg.state) or await requests.ask(leg)
-
-
-def gate(leg: Leg) -> Stop | None:
-    """Why the run may not go on, the weightiest reason first; None if it may.
-
-    It is passed before the model is asked and before each tool starts.
-    """
-    leg.tick()
-    rounds, verifying = leg.settings.verifications, leg.verifier is not None
-    holds = [*_cancelled(leg), *completion(leg.state, rounds, verifying=verifying)]
-    fired = (*leg.condition(leg.state), *leg.account.over())
-    if fired and (wait := interruption(leg.state)) is not None:
-        holds.append(wait)
-    return weightiest([*holds, *fired])
-
-
-def _cancelled(leg: Leg) -> Iterable[Stop]:
-    if leg.cancel.cancelled:
-        yield Stop(StopKind.CANCELLED, evidence={"reason": leg.cancel.reason})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness import fingerprint, wording
+from harness import decisions, wording
 from harness.leg import Leg
 from harness.models.base import Usage
 from harness.state import PendingCall
@@ -15,8 +15,8 @@ def recover(leg: Leg) -> None:
     for call in list(leg.state.pending):
         if call.phase == "started":
             _recover_call(leg, call)
-        elif call.phase in ("ready", "awaiting") and not _as_examined(leg, call):
-            call.phase, call.decision = "new", None
+        else:
+            decisions.review(leg, call)
         leg.finish(call)
 
 
@@ -37,12 +37,3 @@ def _recover_call(leg: Leg, call: PendingCall) -> None:
         settle_call(call, wording.interrupted(), "unknown")
     else:
         call.phase = "unknown"
-
-
-def _as_examined(leg: Leg, call: PendingCall) -> bool:
-    """A decision is for one call, its arguments and the tool as it was; else it counts for none."""
-    tool = leg.toolbox.get(call.call.name)
-    if tool is not None and fingerprint.of_declaration(tool.spec) != call.declaration:
-        return False
-    decided = call.fingerprint if call.decision is None else call.decision.fingerprint
-    return fingerprint.of_call(call.call.name, call.args or {}) == call.fingerprint == decided

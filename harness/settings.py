@@ -28,6 +28,9 @@ class Settings:
     tokens charged for a reply that was lost in flight and has no such limit.
     `tool_timeout`: seconds for tools without their own; `grace`: seconds a cancelled tool has to
     return.
+    `parallel`: reads that run side by side; effects run alone and in order.
+    `approval_expiry`: seconds after which a call that nobody decided on is answered as not run
+    (None: it waits for ever).
     `verifications`: failed checks of a claim to be done, over the whole run, that end it (None: no
     limit); `verifier_retries`: how often a verifier that breaks is tried again for one claim;
     `verifier_timeout`: seconds that a check may take.
@@ -47,6 +50,8 @@ class Settings:
     assumed_output: int = 4096
     tool_timeout: float | None = None
     grace: float = 0.15
+    parallel: int = 8
+    approval_expiry: float | None = None
     retry: RetryPolicy | None = None
     retries: int | None = 100
     max_depth: int = 1

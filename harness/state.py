@@ -38,11 +38,27 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person said of one call; it holds for this call, tool and arguments only."""
+    """What a person said of one call; it holds for this call, tool and arguments only.
+
+    `by` and `at` say who and when (seconds since the epoch), `expires` until when it may be acted
+    on; `standing` that it was given earlier for the rest of the run.
+    """
 
     approved: bool
     fingerprint: str
     reason: str | None = None
+    by: str = ""
+    at: float | None = None
+    expires: float | None = None
+    standing: bool = False
+
+
+class Standing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An approval of all calls of a tool for the rest of the run, as the tool then was."""
+
+    declaration: str
+    by: str = ""
+    at: float | None = None
 
 
 class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -62,7 +78,9 @@ class PendingCall(msgspec.Struct, omit_defaults=True):
     call's own identity; `args` are the parsed arguments (None while they do not parse);
     `fingerprint` and `declaration` are digests of tool and arguments, and of the tool; `reported`
     says that the trace knows its result, `begun` that it was started, in whatever process.
-    `signature`, `effects` and `polls` are for its record.
+    `signature`, `effects`, `polls` and `final` are for its record. `edited` says that a person
+    changed the arguments, `asked` when one was asked (seconds since the epoch), `note` what that
+    person should know, `heard` that the trace knows the decision.
     """
 
     key: str
@@ -78,6 +96,11 @@ class PendingCall(msgspec.Struct, omit_defaults=True):
     signature: str = ""
     effects: bool = False
     polls: int = 0
+    final: bool = False
+    edited: bool = False
+    asked: float = 0.0
+    note: str = ""
+    heard: bool = False
     spent: Spent = Spent()
 
     @property
@@ -96,7 +119,8 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `call` is a digest of the tool and its arguments without cosmetic ones, `result` of the text
     that the model read. `effect` says that the call may have changed the world, `polls` how many
-    equal results in a row its tool calls normal (0: not a polling tool).
+    equal results in a row its tool calls normal (0: not a polling tool), `final` that its result is
+    the answer of the run.
     """
 
     turn: int
@@ -106,6 +130,7 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     outcome: Outcome
     effect: bool = False
     polls: int = 0
+    final: bool = False
 
 
 class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,13 +148,14 @@ class Nudge(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str
 
 
-class Interruption(msgspec.Struct, frozen=True):
-    """What a person has to decide before the run can go on."""
+class Interruption(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person has to decide before the run can go on; `note` is what is odd about it."""
 
     type: Literal["approval", "unknown_outcome"]
     call_id: str
     tool: str
     args: dict[str, Any]
+    note: str = ""
 
 
 class TurnRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -261,7 +287,7 @@ class RunState(msgspec.Struct, omit_defaults=True):
     legs: int = 0
     leg_turns: int = 0
     parent: str | None = None
-    always: dict[str, str] = {}
+    always: dict[str, Standing] = {}
     setup: dict[str, str] = {}
     revision: int = 0
     version: int = 1
@@ -306,12 +332,25 @@ class RunState(msgspec.Struct, omit_defaults=True):
     def claim(self) -> str | None:
         """The last reply's text, if that reply says that the work is done: it asks for nothing.
 
+        So does a reply that calls a tool declared `final`: then it is the result of that call.
+
         None while the run is at work, and for a reply that did not come to its end.
         """
         turn = self.turns[-1] if self.turns else None
-        if turn is None or turn.calls or turn.empty or turn.finish in UNFINISHED:
+        if turn is None or turn.empty:
             return None
-        return self.messages[turn.sent].content or ""
+        if turn.calls:
+            return self._final_result(turn)
+        return None if turn.finish in UNFINISHED else self.messages[turn.sent].content or ""
+
+    def _final_result(self, turn: TurnRecord) -> str | None:
+        """The result of a final tool that the last reply called with success."""
+        last = self.results[-turn.calls :]
+        final = next((each.tool for each in last if each.final and each.turn == turn.turn), None)
+        if final is None or self.pending:
+            return None
+        told = (m for m in self.messages[turn.sent :] if m.name == final and m.outcome == "ok")
+        return next((message.content for message in told), None)
 
     @property
     def verified(self) -> bool:
@@ -340,6 +379,7 @@ class RunState(msgspec.Struct, omit_defaults=True):
                 call.call.id,
                 call.call.name,
                 call.args or {},
+                call.note,
             )
             for call in self.pending
             if call.phase in ("awaiting", "unknown")

@@ -31,6 +31,10 @@ class PermanentToolError(ToolError):
     """The call failed and will fail again, whatever the model changes."""
 
 
+class TransientToolError(ToolError):
+    """The call failed before it did anything, and may succeed if it is made again as it is."""
+
+
 class FatalToolError(Exception):
     """The run must end: it fails with `fatal_tool_error` under every error policy."""
 
@@ -52,6 +56,11 @@ class Tool:
     such a call has the outcome `denied` and nobody is asked about it.
     `polling`: repeats with the same arguments are expected, and never answered from a cache; up to
     `max_polls` equal results in a row are no loop.
+    `retries`: how often it is tried again after a failure, where that can do no harm: after a
+    `TransientToolError`, and if it only reads or is idempotent after an error nobody worded or a
+    timeout.
+    `final`: its result is the answer of the run, which it completes; refused where a call before
+    it in the same reply did not succeed.
     `runs_agent`: it runs an agent, which shares the budgets of the run.
     `cosmetic`: names of arguments that do not change what the call does, such as a label.
     `types`: what to convert arguments to before the call, by name.
@@ -69,6 +78,8 @@ class Tool:
     max_polls: int = 10
     cosmetic: tuple[str, ...] = ()
     runs_agent: bool = False
+    retries: int = 0
+    final: bool = False
     denies: Callable[[Arguments], str | None] | None = None
     types: Mapping[str, Any] = field(default_factory=dict)
 
@@ -168,6 +179,8 @@ def tool(
     polling: bool = False,
     max_polls: int = 10,
     cosmetic: tuple[str, ...] = (),
+    retries: int = 0,
+    final: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     fn: Callable[..., Any] | None = None,

@@ -65,6 +65,23 @@ class ApprovalRequired(Event, frozen=True, tag="approval_required"):
     call_id: str
 
 
+class Decided(Event, frozen=True, tag="decided"):
+    """A person decided on a call: `by` whom and `at` what time (seconds since the epoch).
+
+    `edited` are the arguments that replace the model's; `standing` says that the approval was given
+    earlier, for the rest of the run.
+    """
+
+    tool: str
+    call_id: str
+    approved: bool
+    reason: str | None
+    by: str
+    at: float | None
+    edited: str | None = None
+    standing: bool = False
+
+
 class RunResumed(Event, frozen=True, tag="run_resumed"):
     """A later leg begins, `waited` seconds after the last one ended."""
 
@@ -121,8 +138,7 @@ class Verification(Event, frozen=True, tag="verification"):
 
 
 class Compaction(Event, frozen=True, tag="compaction"):
-    """Requests carry less from here on: characters before and after; `prompt_tokens` were too many.
-    """
+    """Requests carry less from here on: characters before and after; `prompt_tokens` were too many."""
 
     turn: int
     prompt_tokens: int

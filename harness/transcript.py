@@ -73,6 +73,7 @@ def _record(pending: PendingCall, result: ToolResult) -> CallRecord:
         outcome=result.outcome,
         effect=pending.effects and not result.cached and result.outcome in ("ok", "unknown"),
         polls=pending.polls,
+        final=pending.final and result.outcome == "ok",
     )
 
 
@@ -106,9 +107,15 @@ def close(state: RunState, stop: Stop | None = None) -> RunState:
 
 
 def say(state: RunState, text: str) -> RunState:
-    """Close the transcript, add a user message and make the run go on; returns the state."""
+    """Close the transcript, add a user message and make the run go on; returns the state.
+
+    Calls that wait for a decision are superseded: no later decision finds them.
+    """
+    for call in state.pending:
+        if call.phase == "awaiting":
+            settle_call(call, wording.SUPERSEDED, "not_started")
     close(state)
-    state.messages.append(Message("user", text))
+    state.messages.append(Message("user", mend(text)))
     state.answer = ""
     state.reopen(afresh=True)
     return state

@@ -12,6 +12,10 @@ GO_ON = "Your last reply was cut off at the output limit. Go on exactly where it
 
 RESULT_LOST = "Not known: the result of this call is no longer part of the conversation."
 
+FINISHED = "Not run: the run was finished by the call before."
+SUPERSEDED = "Not run: nobody decided on this call before the user wrote something new."
+REPEATS_UNKNOWN = "an earlier call like this one may have taken effect, nobody knows"
+
 OPAQUE = "Error: the tool failed."
 NO_OUTPUT = "(no output)"
 
@@ -44,6 +48,26 @@ def looping(tools: Sequence[str], times: int) -> str:
         "the same results. Asking again will change nothing: do something else, or say what "
         "keeps you from going on."
     )
+
+
+def may_have(text: str) -> str:
+    """The call failed in a way that leaves open whether it took effect."""
+    return f"{text.rstrip('.')}. It may have taken effect; check before repeating it."
+
+
+def undecided(limit: float) -> str:
+    """Nobody decided in time."""
+    return f"Not run: nobody approved it within {limit:g} s."
+
+
+def edited(arguments: str) -> str:
+    """A person changed what the call does."""
+    return f"(The user changed the arguments to {arguments}.)"
+
+
+def not_finished(failed: Sequence[str]) -> str:
+    """The run may not end on calls that came to nothing."""
+    return f"Error: not finished: {', '.join(failed)} did not succeed. Deal with that first."
 
 
 def too_deep(depth: int) -> str:
