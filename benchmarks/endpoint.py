@@ -13,6 +13,8 @@ from fakeprovider.server import Server
 from fakeprovider.tokens import count
 from harness.models import Model, make_model
 
+CACHE_MARK = {"cache_control": {"type": "ephemeral"}}  # without it the service caches nothing
+
 
 @dataclass
 class Endpoint:
@@ -25,6 +27,7 @@ class Endpoint:
     base_url: str
     options: Options
     server: Server | None = None
+    cached: bool = False
     _runs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def model(self, script: str) -> Model:
@@ -35,6 +38,7 @@ class Endpoint:
             self.options.model or script,
             api_key=os.environ.get("LLM_API_KEY"),
             stream=self.options.stream,
+            options=CACHE_MARK if self.cached and self.options.protocol == "messages" else None,
         )
 
     def url(self, script: str) -> str:
@@ -45,11 +49,14 @@ class Endpoint:
 
 
 @contextmanager
-def open_endpoint(options: Options) -> Iterator[Endpoint]:
-    """The endpoint for one command; a provider started here is gone when it ends."""
+def open_endpoint(options: Options, *, cached: bool = False) -> Iterator[Endpoint]:
+    """The endpoint for one command; a provider started here is gone when it ends.
+
+    `cached` asks for a provider with a simulated prompt cache.
+    """
     if options.base_url:
-        yield Endpoint(options.base_url, options)
+        yield Endpoint(options.base_url, options, cached=cached)
         return
     count("")  # the tokenizer loads now, not inside the first row's time
-    with Server() as server:
-        yield Endpoint(server.base_url, options, server)
+    with Server(prompt_cache=cached) as server:
+        yield Endpoint(server.base_url, options, server, cached)

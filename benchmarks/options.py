@@ -35,6 +35,7 @@ class Options:
     trace: Path | None
     fail_over_cost: Decimal | None
     fail_over_turns: int | None
+    prompt_cache: bool = False
     command: tuple[str, ...] = ()
 
 
@@ -72,6 +73,12 @@ _OPTIONS = (
         type=COUNT,
         default=0,
         help="Pad the first prompt by this many tokens: same cap, a different bill.",
+    ),
+    click.option(
+        "--prompt-cache",
+        is_flag=True,
+        help="Run each policy again with a simulated prompt cache; reads cost a tenth of input, "
+        "writes (where a service charges them) a quarter more.",
     ),
     click.option("--json", "form", flag_value="json", help="Print one JSON object."),
     click.option("--csv", "form", flag_value="csv", help="Print comma-separated values."),

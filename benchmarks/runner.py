@@ -132,7 +132,19 @@ def to_row(name: str, state: RunState, workspace: Workspace, wall_ms: float, too
         effects=effects(workspace),
         wall_ms=round(wall_ms, 3),
         harness_ms=round(max(wall_ms - provider_ms - tool_ms, 0.0), 3),
+        extra=cache_use(state),
     )
+
+
+def cache_use(state: RunState) -> dict[str, int]:
+    """Input tokens that a prompt cache served, and that it stored, where there were any."""
+    read = sum(turn.usage.cached_tokens for turn in state.turns)
+    written = sum(turn.usage.cache_write_tokens for turn in state.turns)
+    return {
+        name: tokens
+        for name, tokens in (("cached input", read), ("cache writes", written))
+        if tokens
+    }
 
 
 def effects(workspace: Workspace) -> dict[str, list[str]]:

@@ -6,11 +6,14 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
 
 import click
 import msgspec
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from benchmarks.adapters import Cut, NoRequest, run_command
 from benchmarks.endpoint import Endpoint, open_endpoint
@@ -25,6 +28,8 @@ from harness.prices import Price
 from scenarios import Scenario
 
 OURS = "harness"
+CACHE_READ = Decimal("0.1")  # of the input price; platform.claude.com, prompt caching, pricing
+CACHE_WRITE = Decimal("1.25")  # the same page, for five minutes
 NOT_OBSERVABLE = (
     "n/o, not observable: judged from the provider's journal, what another harness's tools did, "
     "why it stopped and what it answered cannot be seen."
@@ -39,30 +44,51 @@ class GateFailed(click.ClickException):
 
 
 @contextmanager
-def conditions(options: Options, scenario: Scenario) -> Iterator[Conditions]:
+def conditions(
+    options: Options, scenario: Scenario, *, cached: bool = False
+) -> Iterator[Conditions]:
     """What all rows share, for as long as the command runs."""
     with ExitStack() as stack:
-        endpoint: Endpoint = stack.enter_context(open_endpoint(options))
+        endpoint: Endpoint = stack.enter_context(open_endpoint(options, cached=cached))
         trace = None
         if options.trace is not None:
-            trace = stack.enter_context(_open_trace(options))
+            trace = stack.enter_context(_open_trace(options.trace))
         yield Conditions(
-            endpoint,
-            Price(options.price_in, options.price_out),
-            trace,
-            padding(scenario.system, options.base_tokens),
+            endpoint, price(options), trace, padding(scenario.system, options.base_tokens)
         )
 
 
+def price(options: Options) -> Price:
+    """The price of every request; cached tokens by the multiples that Anthropic documents."""
+    return Price(
+        options.price_in,
+        options.price_out,
+        cached=options.price_in * CACHE_READ,
+        cache_write=options.price_in * CACHE_WRITE,
+    )
+
+
 def run_rows(scenario: Scenario, policies: Iterable[Policy], options: Options) -> list[Row]:
-    """One row per policy, with progress on a terminal."""
+    """One row per policy, with progress on a terminal; with a prompt cache one more for each."""
+    asked = list(policies)
+    rows = _run(scenario, asked, options, cached=False)
+    if options.prompt_cache:
+        again = [replace(policy, name=f"{policy.name}, cached") for policy in asked]
+        rows += _run(scenario, again, options, cached=True)
+    return rows
+
+
+def _run(
+    scenario: Scenario, policies: Iterable[Policy], options: Options, *, cached: bool
+) -> list[Row]:
     rows = []
-    with conditions(options, scenario) as shared, _progress(options) as progress:
+    shared_by = conditions(options, scenario, cached=cached)
+    with shared_by as shared, _progress() as progress:
         for policy in policies:
             task = progress.add_task(policy.name, total=None)
 
-            def on_turn(turn: int, task: int = task, name: str = policy.name) -> None:
-                progress.update(task, description=f"{name}: turn {turn}")  # type: ignore[arg-type]
+            def on_turn(turn: int, task: TaskID = task, name: str = policy.name) -> None:
+                progress.update(task, description=f"{name}: turn {turn}")
 
             rows.append(run_policy(scenario, policy, shared, on_turn))
             progress.remove_task(task)
@@ -118,11 +144,10 @@ def bench(
 
 def foreign(scenario: Scenario, policies: Iterable[Policy], options: Options) -> Report:
     """The report of somebody else's harness, which keeps its own limits or none."""
-    price = Price(options.price_in, options.price_out)
     cuts = list(dict.fromkeys(cut_of(policy) for policy in policies))
     script = options.model or scenario.script
     try:
-        rows = [run_command(options.command, script, cut, price) for cut in cuts]
+        rows = [run_command(options.command, script, cut, price(options)) for cut in cuts]
     except NoRequest as error:
         raise click.ClickException(str(error)) from error
     report = report_of(scenario.name, rows, options, [NOT_OBSERVABLE])
@@ -168,17 +193,16 @@ def _over_turns(report: Report, options: Options) -> Iterator[str]:
             yield f"{row.policy}: {row.turns} turns, over {limit}"
 
 
-def _open_trace(options: Options) -> JsonlTrace:
-    assert options.trace is not None
+def _open_trace(path: Path) -> JsonlTrace:
     try:
-        return JsonlTrace(options.trace)
+        return JsonlTrace(path)
     except OSError as error:
         raise click.BadParameter(
-            f"cannot write {options.trace}: {error.strerror}", param_hint="--trace"
+            f"cannot write {path}: {error.strerror}", param_hint="--trace"
         ) from error
 
 
-def _progress(options: Options) -> Progress:
+def _progress() -> Progress:
     """Progress on standard error; silent where that is no terminal."""
     return Progress(
         SpinnerColumn(),

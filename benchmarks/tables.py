@@ -100,7 +100,13 @@ def headers_of(report: Report) -> tuple[str, ...]:
 def cells(row: Row, report: Report) -> tuple[str, ...]:
     """The row as text, one cell per header; the ratio is to the first row's cost."""
     more = headers_of(report)[len(HEADERS) :]
-    return (*_common(row, report.rows[0]), *(str(row.extra.get(name, "-")) for name in more))
+    return (*_common(row, report.rows[0]), *(_extra(row.extra.get(name)) for name in more))
+
+
+def _extra(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _common(row: Row, first: Row) -> tuple[str, ...]:
