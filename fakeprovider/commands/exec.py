@@ -65,7 +65,9 @@ could not be started.
     help="File to append every exchange to, a line of JSON each.",
 )
 @click.option("--run", "run_key", default="", help="Run key in the journal; a random one without.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, on stdout.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the summary as JSON, the last line of stdout."
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def exec_command(
@@ -105,7 +107,8 @@ def exec_command(
     except (UnknownScript, BadLedger, OSError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
-        click.echo(json.dumps(summary(driven, found.default)))
+        # On a line of its own, even where COMMAND did not end its last one.
+        click.echo("\n" + json.dumps(summary(driven, found.default)))
     else:
         for line in told(driven, found.default):
             click.echo(line, err=True)
