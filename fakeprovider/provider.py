@@ -97,7 +97,7 @@ class Provider:
         """The reply with nothing left open, and with the fault that strikes it."""
         struck = job.struck = self._strike(job, known.conversation, reply)
         if struck is not None and struck.kind.reply is not None:
-            asked = Asked(known.conversation, reply, job.script, struck.values)
+            asked = Asked(known.conversation, reply, job.script, struck.values, job.dialect.NAME)
             return struck.kind.reply(asked)
         completion = known.complete(reply, job.script)
         if struck is None or struck.kind.error is None:

@@ -80,7 +80,9 @@ def _past_cap(asked: Asked) -> Completion:
 
 def _disagrees(asked: Asked) -> Completion:
     finish = asked.values["finish"]
-    if finish == "other":
+    if finish == "other" and asked.dialect == "responses":
+        finish = "length"  # of reasons this dialect tells no others
+    elif finish == "other":
         finish = "stop" if asked.reply.calls else "tool_calls"
     done = complete(asked.conversation, asked.reply, asked.script)
     return replace(done, finish=finish)
@@ -179,7 +181,7 @@ KINDS = (
     Kind(
         name="finish_disagrees",
         group="content",
-        line="The finish reason does not fit the reply: `stop` with calls, calls without any.",
+        line="The finish reason does not fit: `stop` with calls, calls without any, cut but whole.",
         source="ENTERPILOT/GoModel#124, openvinotoolkit/model_server#3927",
         params=(Param("finish", "other", "the reason that is given", ("other", *_FINISHES)),),
         reply=_disagrees,

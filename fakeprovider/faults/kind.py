@@ -102,6 +102,7 @@ class Asked:
     reply: Reply
     script: str
     values: Values
+    dialect: str = ""
 
 
 ErrorHook: TypeAlias = Callable[[Scene], Answer | None]
