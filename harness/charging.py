@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import msgspec
 
+from harness.clipping import clipped
 from harness.models.base import Message, ModelReply, ToolSpec, Usage
 from harness.models.usage import bytes_of
 from harness.prices import Price, PriceTable
@@ -60,18 +61,20 @@ def worst(price: Price | None, prompt: int, output: int) -> Decimal:
     return prompt * into + output * out
 
 
-def prompt_bound(state: RunState, tools: Sequence[ToolSpec]) -> int:
-    """Tokens the next prompt has at most.
+def prompt_bound(state: RunState, tools: Sequence[ToolSpec], max_result: int | None = None) -> int:
+    """Tokens the next prompt has at most, if it carries `max_result` characters of each result.
 
     The last reported prompt and completion, and the bytes of what is new since: a token is at
     least a byte. Without a report, and after a change of what is shown, the bytes of everything.
     """
     if not state.turns or state.view.turn == len(state.turns):
-        return bytes_of_all(shown(state.messages, state.view)) + bytes_of_tools(tools)
+        carried = [clipped(message, max_result) for message in shown(state.messages, state.view)]
+        return bytes_of_all(carried) + bytes_of_tools(tools)
     last = state.turns[-1]
     frames = FRAME * (1 + last.calls)
     known = last.usage.prompt_tokens + last.usage.completion_tokens + frames
-    return known + bytes_of_all(state.messages[last.sent + 1 :])
+    new = [clipped(message, max_result) for message in state.messages[last.sent + 1 :]]
+    return known + bytes_of_all(new)
 
 
 def bytes_of_all(messages: Sequence[Message]) -> int:

@@ -49,11 +49,17 @@ def _spend(state: RunState, call: PendingCall, child: RunState) -> None:
     state.cost_usd += now.cost_usd - before.cost_usd
     state.unpriced += now.unpriced - before.unpriced
     state.child_turns += now.turns - before.turns
+    state.overrun += now.overrun - before.overrun
     state.estimated = state.estimated or child.estimated
     call.spent = now
 
 
 def _spent(child: RunState) -> Spent:
     return Spent(
-        child.input_tokens, child.output_tokens, child.cost_usd, child.unpriced, child.tree_turns
+        child.input_tokens,
+        child.output_tokens,
+        child.cost_usd,
+        child.unpriced,
+        child.tree_turns,
+        child.overrun,
     )

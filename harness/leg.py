@@ -55,7 +55,7 @@ class Leg:
     verifier: Verifier | None = None
     context: ContextPolicy | None = None
     overflowed: bool = False  # the last request was refused as too long
-    outgoing: Outgoing = field(default_factory=Outgoing)
+    outgoing: Outgoing = field(init=False)
     branch: Branch | None = None
     account: Account = field(init=False)
     overrun: int = field(init=False, default=0)
@@ -70,6 +70,7 @@ class Leg:
 
     def __post_init__(self) -> None:
         self.account = Account(self.state, self.condition, self.settings, self.tick, self.branch)
+        self.outgoing = Outgoing(self.settings.max_result)
         self.cache = ResultCache(self.settings.dedupe, self.toolbox)
         self.cache.replay(self.state.messages)
         self.taken = transcript.call_ids(self.state.messages)

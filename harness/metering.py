@@ -71,7 +71,7 @@ class Metered:
     def _admit(self, max_output: int | None) -> Grant:
         leg = self._leg
         grant = leg.account.admit(
-            charging.prompt_bound(leg.state, leg.toolbox.specs),
+            charging.prompt_bound(leg.state, leg.toolbox.specs, leg.settings.max_result),
             max_output,
             leg.settings.assumed_output,
             charging.price_of(leg.pricing, leg.model.name),
@@ -90,6 +90,7 @@ class Metered:
         self._charge_attempts(reply.attempts, grant)
         usage = reply.usage or _estimated(reply, grant)
         self._leg.overrun = _overrun(usage, grant)
+        self._leg.state.overrun += self._leg.overrun
         self._leg.charge(usage, reply.model)
         self._leg.state.request = None
         return msgspec.structs.replace(reply, usage=usage)
@@ -116,7 +117,8 @@ class Metered:
 def _overrun(usage: Usage, grant: Grant) -> int:
     """Tokens beyond what the request allowed: a service that ignores limits is to be named."""
     over = 0 if grant.max_output is None else usage.completion_tokens - grant.max_output
-    return max(0, over) + max(0, usage.prompt_tokens - grant.need.prompt)
+    more = usage.prompt_tokens - grant.need.prompt if grant.bounded else 0
+    return max(0, over) + max(0, more)
 
 
 def _estimated(reply: ModelReply, grant: Grant) -> Usage:

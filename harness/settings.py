@@ -26,6 +26,8 @@ class Settings:
     `usage`: a reply without usage is estimated upwards and flagged, or (`require`) ends the run.
     `max_output`: tokens each reply may have (None: the provider's own limit); `assumed_output`:
     tokens charged for a reply that was lost in flight and has no such limit.
+    `max_result`: characters of one tool result that requests carry (None: all); the transcript
+    always has it whole.
     `tool_timeout`: seconds for tools without their own; `grace`: seconds a cancelled tool has to
     return.
     `parallel`: reads that run side by side; effects run alone and in order.
@@ -48,6 +50,7 @@ class Settings:
     usage: Literal["estimate", "require"] = "estimate"
     max_output: int | None = None
     assumed_output: int = 4096
+    max_result: int | None = 40_000
     tool_timeout: float | None = None
     grace: float = 0.15
     parallel: int = 8

@@ -69,6 +69,7 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
     cost_usd: Decimal = Decimal(0)
     unpriced: int = 0
     turns: int = 0
+    overrun: int = 0
 
 
 class PendingCall(msgspec.Struct, omit_defaults=True):
@@ -253,7 +254,8 @@ class RunState(msgspec.Struct, omit_defaults=True):
     and for checks. `results`, `readings` and `nudges` are what detectors go by.
     Totals (tokens, `cost_usd` in USD) include sub-agents and requests that were lost; `unpriced`
     counts requests whose price is not known, which `cost_usd` leaves out; `child_turns` and
-    `agents` count the turns of sub-agents and the sub-agents, at all levels below.
+    `agents` count the turns of sub-agents and the sub-agents, at all levels below; `overrun` the
+    tokens that services used beyond what requests allowed.
     `leg_turns` is how many turns there were when streaks began to be counted (`stop.Scope`).
     """
 
@@ -278,6 +280,7 @@ class RunState(msgspec.Struct, omit_defaults=True):
     unpriced: int = 0
     child_turns: int = 0
     agents: int = 0
+    overrun: int = 0
     estimated: bool = False
     request: Request | None = None
     view: View = View()
@@ -388,7 +391,7 @@ class RunState(msgspec.Struct, omit_defaults=True):
     @property
     def tree_turns(self) -> int:
         """Replies of the model to this run and to all its sub-agents."""
-        return len(self.turns) + self.child_turns
+        return self.steps + self.child_turns
 
     def charge(self, usage: Usage, cost_usd: Decimal | None) -> None:
         """Add one request to the totals."""

@@ -54,10 +54,14 @@ class Branch:
 
 @dataclass(frozen=True)
 class Grant:
-    """A request that was admitted: what is held for it, and the output it may ask for."""
+    """A request that was admitted: what is held for it, and the output it may ask for.
+
+    `bounded` says that a budget relies on it to use no more than `need`.
+    """
 
     need: Need
     max_output: int | None
+    bounded: bool
 
 
 class Account:
@@ -120,7 +124,7 @@ class Account:
             need = Need(prompt, output, charging.worst(price, prompt, output), 1)
             for account in self.path():
                 account.held += need
-            return Grant(need, output if bounded else wanted)
+            return Grant(need, output if bounded else wanted, bounded)
 
     def release(self, grant: Grant) -> None:
         """Hold it no longer: the request was charged, or it cannot be."""

@@ -50,6 +50,14 @@ def looping(tools: Sequence[str], times: int) -> str:
     )
 
 
+def clipped(out: int, size: int) -> str:
+    """A result is longer than what requests carry of it."""
+    return (
+        f"[{out:,} of {size:,} characters are left out here. The whole result is kept with the "
+        "run, but cannot be sent; ask for less at a time.]"
+    )
+
+
 def may_have(text: str) -> str:
     """The call failed in a way that leaves open whether it took effect."""
     return f"{text.rstrip('.')}. It may have taken effect; check before repeating it."

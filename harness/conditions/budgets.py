@@ -42,13 +42,9 @@ class Budget(Reservable):
         return self.least
 
     def evidence(self, state: RunState) -> dict[str, Any]:
-        overruns = [turn.turn for turn in state.turns if turn.overrun]
-        if not self.reserve or not overruns:
+        if not self.reserve or not state.overrun:
             return {}
-        return {
-            "error": "the service used more than the request allowed",
-            "turns": overruns,
-        }
+        return {"error": f"the service used {state.overrun} tokens more than requests allowed"}
 
 
 @dataclass(frozen=True, repr=False)

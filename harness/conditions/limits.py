@@ -5,20 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from harness.conditions.reservable import Need, Reservable
+from harness.prices import Price
 from harness.state import RunState
 from harness.stop import Limit, Stops
 from harness.ways_out import Stop, StopKind
 
 
 @dataclass(frozen=True, repr=False)
-class MaxTurns(Limit):
-    """At most `limit` replies, summaries included; the calls of the last one stay pending."""
+class MaxTurns(Reservable):
+    """At most `limit` replies, summaries included; the calls of the last one stay pending.
+
+    With `scope="tree"` the replies to all sub-agents count too, and exactly: each request is
+    counted before it is sent, so that parallel sub-agents cannot pass the limit together.
+    """
 
     limit: int | None
+    scope: Literal["run", "tree"] = "run"
     kind = StopKind.MAX_TURNS
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scope not in ("run", "tree"):
+            raise ValueError(f"MaxTurns: scope is 'run' or 'tree', not {self.scope!r}")
+
+    @property
+    def reserving(self) -> bool:
+        return self.scope == "tree" and self.limit is not None
+
     def measure(self, state: RunState) -> int:
-        return state.steps
+        return state.steps + (state.child_turns if self.scope == "tree" else 0)
+
+    def of(self, need: Need) -> int:
+        return need.requests
+
+    def room(self, left: int, prompt: int, price: Price | None) -> int | None:
+        return None if left >= 1 else -1
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,6 +52,7 @@ class Deadline(Limit):
 
     limit: float | None
     kind = StopKind.DEADLINE
+    scope = "tree"
 
     def measure(self, state: RunState) -> float:
         return state.times.elapsed
@@ -47,6 +70,7 @@ class ActiveTime(Limit):
 
     limit: float | None
     kind = StopKind.ACTIVE_TIME
+    scope = "tree"
 
     def measure(self, state: RunState) -> float:
         return state.times.active

@@ -1,0 +1,483 @@
+"""Budgets kept exactly: reserved before a request, settled after, by whatever runs of a tree."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import (
+    Condition,
+    ListTrace,
+    MaxCost,
+    MaxInputTokens,
+    MaxOutputTokens,
+    MaxTokens,
+    MaxTurns,
+    Price,
+    PriceTable,
+    RunState,
+    Settings,
+    Status,
+    Stop,
+    Tool,
+    UnknownPrice,
+    arun,
+    run,
+    subagent,
+)
+from harness.models.base import Message, ModelError, ModelReply, ToolSpec, Usage
+from harness.prices import Price as Rate
+from harness.scripted import ScriptedModel, calls, says
+from harness.trace import Note, RunStopped
+from harness.tree import Account, Branch, Grant
+
+DEAR = Price("0", "10")  # output only: 30,000 tokens cost $0.30
+LARGE = Settings(max_output=30_000)
+
+
+def start() -> RunState:
+    return RunState.start("task", run_id="r")
+
+
+def dear(n: int = 0) -> ModelReply:
+    return calls((f"c{n}", "read", {"x": n}), usage=Usage(0, 30_000))
+
+
+def forever() -> ScriptedModel:
+    return ScriptedModel(lambda n, _: dear(n))
+
+
+# B05
+
+
+def test_B05_the_call_that_would_pass_the_cap_is_not_sent(
+    ledger: Any, check: Callable[..., None]
+) -> None:
+    trace, model = ListTrace(), forever()
+    stop = MaxCost("1.00", reserve=True, least=30_000)
+    state = run(
+        start(), model=model, tools=[ledger.read], stop=stop, price=DEAR, settings=LARGE,
+        trace=trace,
+    )  # fmt: skip
+    assert (state.cost_usd, len(model.requests)) == (Decimal("0.9"), 3)
+    assert (state.status, state.reason) == ("budget_exceeded", "max_cost")
+    assert state.stop is not None
+    assert (state.stop.value, state.stop.overshoot) == (Decimal("0.9"), 0)
+    assert state.stop.evidence["needed"] == Decimal("0.3")
+    check(state, model, trace, DEAR)
+
+
+def test_B05_checked_after_the_call_it_is_overshot_by_one_call(ledger: Any) -> None:
+    state = run(
+        start(), model=forever(), tools=[ledger.read], stop=MaxCost("1.00"), price=DEAR,
+        settings=LARGE,
+    )  # fmt: skip
+    assert state.stop is not None
+    assert (state.cost_usd, state.stop.overshoot) == (Decimal("1.2"), Decimal("0.2"))
+
+
+def test_B05_a_cap_below_one_call_sends_nothing(ledger: Any) -> None:
+    model = forever()
+    stop = MaxCost("0.20", reserve=True, least=30_000)
+    state = run(start(), model=model, tools=[ledger.read], stop=stop, price=DEAR, settings=LARGE)
+    assert (model.requests, state.cost_usd, state.reason) == ([], 0, "max_cost")
+
+
+@pytest.mark.parametrize(("reserve", "cost"), [(True, "0.9"), (False, "1.2")])
+def test_B05_of_five_parallel_sub_tasks_none_is_admitted_where_there_is_room_for_none(
+    ledger: Any, reserve: bool, cost: str
+) -> None:
+    """Unreserved, each of the five would pass; the limit above them stops all after the first."""
+    child = ScriptedModel(lambda n, _: says("done", usage=Usage(0, 30_000)), name="child")
+    tasks = [(f"t{n}", "research", {"question": "?"}) for n in range(5)]
+    script = [dear(0), dear(1), calls(*tasks, usage=Usage(0, 30_000)), says("no room")]
+    state = run(
+        start(),
+        model=ScriptedModel(script),
+        tools=[ledger.read, _agent(child)],
+        stop=MaxCost("1.00", reserve=reserve, least=30_000),
+        price=DEAR,
+        settings=LARGE,
+    )
+    spent = state.cost_usd
+    if reserve:
+        assert (spent, child.requests) == (Decimal(cost), [])
+        outcomes = [m.outcome for m in state.messages if m.name == "research"]
+        assert outcomes == ["error"] * 5
+    else:
+        assert spent >= Decimal(cost)
+        assert len(child.requests) == 5
+
+
+FIVE = MaxTurns(5)
+
+
+def _agent(model: Any, stop: Condition = FIVE, **given: Any) -> Tool:
+    given = {"tools": [], "settings": LARGE, **given}
+    return subagent("research", "Ask an agent.", model=model, stop=stop, **given)
+
+
+def test_B05_what_was_held_for_a_request_that_failed_is_free_again(ledger: Any) -> None:
+    script: list[Any] = [dear(0), ModelError("500: no", status=500, retryable=True)]
+    model = ScriptedModel([*script, dear(1), dear(2), dear(3)])
+    stop = MaxCost("1.00", reserve=True, least=30_000)
+    state = start()
+    for reason in ("provider_unavailable", "max_cost"):
+        run(state, model=model, tools=[ledger.read], stop=stop, price=DEAR, settings=LARGE)
+        assert state.reason == reason
+    assert (state.cost_usd, len(model.charged)) == (Decimal("0.9"), 3)
+
+
+def test_B05_what_was_held_for_a_request_that_was_cancelled_is_free_again() -> None:
+    account = _account(MaxTokens(1_000, reserve=True))
+
+    async def cancelled() -> None:
+        asking = asyncio.ensure_future(
+            arun(start(), model=Hanging(account), stop=MaxTokens(1_000, reserve=True))
+        )
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(cancelled())
+
+
+class Hanging:
+    """A model that never answers."""
+
+    name = "hanging"
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+
+    async def ask(self, messages: Any, tools: Any, **_: Any) -> ModelReply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def aclose(self) -> None:
+        return None
+
+
+# C05
+
+
+def _account(
+    condition: Condition,
+    *,
+    state: RunState | None = None,
+    branch: Branch | None = None,
+    **switches: Any,
+) -> Account:
+    state = state or RunState("r")
+    return Account(state, condition, Settings(**switches), lambda: None, branch)
+
+
+def _ask(account: Account, prompt: int, output: int) -> Grant | Stop:
+    return account.admit(prompt, output, 4096, None)
+
+
+def _use(account: Account, grant: Grant | Stop, prompt: int, output: int) -> None:
+    assert isinstance(grant, Grant)
+    account.state.charge(Usage(prompt, output), None)
+    account.charged()
+    account.release(grant)
+
+
+def test_C05_the_third_call_would_reach_sixty_of_fifty_and_is_refused() -> None:
+    account = _account(MaxTokens(50, reserve=True, least=10))
+    for _ in range(2):
+        _use(account, _ask(account, 10, 10), 10, 10)
+    refused = _ask(account, 10, 10)
+    assert isinstance(refused, Stop)
+    assert (refused.kind, refused.value, refused.limit, refused.overshoot) == (
+        "max_tokens",
+        40,
+        50,
+        0,
+    )
+    assert refused.evidence == {"needed": 20, "held": 0, "run": "r"}
+
+
+def test_C05_checked_after_the_call_the_overshoot_is_one_call_and_reported(ledger: Any) -> None:
+    model = ScriptedModel(lambda n, _: calls((f"c{n}", "read", {}), usage=Usage(10, 10)))
+    state = run(start(), model=model, tools=[ledger.read], stop=MaxTokens(50))
+    assert state.stop is not None
+    assert (state.total_tokens, state.stop.overshoot) == (60, 10)
+
+
+def test_C05_output_is_lowered_to_what_is_left() -> None:
+    account = _account(MaxTokens(55, reserve=True, least=5))
+    for _ in range(2):
+        _use(account, _ask(account, 10, 10), 10, 10)
+    grant = _ask(account, 10, 10)
+    assert isinstance(grant, Grant)
+    assert (grant.max_output, grant.need.output) == (5, 5)
+
+
+def test_C05_the_request_carries_the_lowered_output(ledger: Any) -> None:
+    asked: list[int | None] = []
+
+    class Listening(ScriptedModel):
+        async def ask(self, *given: Any, max_output: int | None = None, **more: Any) -> ModelReply:
+            asked.append(max_output)
+            return await super().ask(*given, max_output=max_output, **more)
+
+    model = Listening(lambda n, _: calls((f"c{n}", "read", {}), usage=Usage(200, 100)))
+    state = run(
+        start(),
+        model=model,
+        tools=[ledger.read],
+        stop=MaxTokens(5_000, reserve=True),
+        settings=Settings(max_output=1_000),
+    )
+    assert state.total_tokens <= 5_000
+    assert asked[0] == 1_000
+    assert asked == sorted(asked, key=lambda n: -(n or 0))
+    assert 64 <= (asked[-1] or 0) < 1_000
+
+
+def test_C05_two_parallel_children_hold_what_they_may_use() -> None:
+    parent = _account(MaxTokens(100, reserve=True, least=10), max_depth=1)
+    branch = Branch(parent, (), lambda state: None)
+    one, two = (_account(MaxTurns(9), state=RunState(f"c{n}"), branch=branch) for n in range(2))
+    assert isinstance(_ask(one, 30, 30), Grant)
+    second = _ask(two, 30, 30)
+    assert isinstance(second, Grant)
+    assert second.max_output == 10
+    assert isinstance(_ask(two, 1, 10), Stop)
+
+
+@pytest.mark.parametrize(
+    ("budget", "prompt", "output", "allowed"),
+    [
+        (MaxTokens(100, reserve=True, least=1), 40, 100, 60),
+        (MaxTokens(100, reserve=True), 40, 100, None),
+        (MaxInputTokens(100, reserve=True), 40, 100, 100),
+        (MaxInputTokens(100, reserve=True), 101, 100, None),
+        (MaxOutputTokens(100, reserve=True), 999, 200, 100),
+        (MaxCost("0.001", reserve=True), 100, 100, 90),
+        (MaxCost("0.001", reserve=True), 1_001, 100, None),
+        (MaxTokens(None, reserve=True), 10**9, 100, 100),
+        (MaxTokens(1), 10**9, 100, 100),
+        (MaxTurns(0, scope="tree"), 1, 100, None),
+        (MaxTurns(1, scope="tree"), 1, 100, 100),
+        (MaxTurns(0), 1, 100, 100),
+    ],
+)
+def test_what_each_budget_leaves_for_the_output(
+    budget: Condition, prompt: int, output: int, allowed: int | None
+) -> None:
+    grant = _account(budget).admit(prompt, output, 4096, Price("1", "10"))
+    assert (grant.max_output if isinstance(grant, Grant) else None) == allowed
+
+
+def test_a_price_with_cache_writes_is_reserved_at_the_dearer_rate() -> None:
+    price = Price("1", "10", cache_write="2")
+    grant = _account(MaxCost("1", reserve=True)).admit(1_000, 100, 4096, price)
+    assert isinstance(grant, Grant)
+    assert grant.need.cost == price.cost(Usage(1_000, 100, cache_write_tokens=1_000))
+
+
+def test_without_a_number_of_its_own_a_request_asks_for_the_assumed_output() -> None:
+    plain = _account(MaxTokens(10**6)).admit(10, None, 4096, None)
+    assert isinstance(plain, Grant)
+    assert (plain.max_output, plain.need.output) == (None, 4096)
+    reserved = _account(MaxTokens(10**6, reserve=True)).admit(10, None, 4096, None)
+    assert isinstance(reserved, Grant)
+    assert reserved.max_output == 4096
+
+
+# A service that does what it likes
+
+
+def test_a_service_that_ignores_the_output_limit_is_flagged(ledger: Any) -> None:
+    trace = ListTrace()
+    model = ScriptedModel(lambda n, _: calls((f"c{n}", "read", {}), usage=Usage(100, 9_000)))
+    state = run(
+        start(),
+        model=model,
+        tools=[ledger.read],
+        stop=MaxTokens(8_000, reserve=True),
+        settings=Settings(max_output=500),
+        trace=trace,
+    )
+    assert state.stop is not None
+    assert (state.reason, state.stop.overshoot) == ("max_tokens", 1_100)
+    assert state.stop.evidence["error"] == "the service used 8500 tokens more than requests allowed"
+    assert (state.turns[0].overrun, state.overrun) == (8_500, 8_500)
+    said = [event.text for event in trace.events if isinstance(event, Note)]
+    assert said == ["the service used 8500 tokens more than the request allowed"]
+
+
+def test_a_reply_without_usage_is_charged_at_most_what_it_was_allowed() -> None:
+    model = ScriptedModel([says("x" * 9_000, usage=None)])
+    stop = MaxTokens(9_000, reserve=True)
+    state = run(start(), model=model, stop=stop, settings=Settings(max_output=100))
+    assert state.output_tokens == 100
+    assert state.estimated
+
+
+# Any schedule
+
+
+class Watched:
+    """A model whose replies use what they are told to, within their limit; it looks on."""
+
+    name = "watched"
+
+    def __init__(self, root: RunState, cap: int, plan: Sequence[tuple[int, int]]) -> None:
+        self.root, self.cap, self.plan = root, cap, plan
+        self.held = 0
+        self.most = 0
+
+    async def ask(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], *, max_output: Any = None,
+        **_: Any,
+    ) -> ModelReply:  # fmt: skip
+        pause, share = self.plan[len(messages) % len(self.plan)]
+        bound = sum(len(str(message.content)) for message in messages)
+        self.held += bound + max_output
+        self.most = max(self.most, self.root.total_tokens + self.held)
+        for _ in range(pause):
+            await asyncio.sleep(0)
+        self.held -= bound + max_output
+        used = Usage(bound, max_output * share // 4)
+        if share == 0:
+            raise ModelError("500", status=500, retryable=True, partial=ModelReply())
+        return self.reply(messages, tools, used)
+
+    def reply(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], used: Usage
+    ) -> ModelReply:
+        turn = sum(message.role == "assistant" for message in messages)
+        if tools and turn < 2:
+            wanted = [(f"t{turn}.{n}", "research", {"question": f"{n}"}) for n in range(4)]
+            return calls(*wanted, usage=used)
+        return says("done", usage=used)
+
+    async def aclose(self) -> None:
+        return None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    cap=st.integers(200, 30_000),
+    plan=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5),
+    parallel=st.integers(1, 8),
+    shared=st.booleans(),
+)
+def test_spent_and_held_are_never_above_the_cap_under_any_schedule(
+    cap: int, plan: list[tuple[int, int]], parallel: int, shared: bool
+) -> None:
+    """With even shares, and where siblings take what they find."""
+    state = start()
+    model = Watched(state, cap, plan)
+    research = replace(_agent(model, settings=Settings(max_output=700)), runs_agent=shared)
+    stop = MaxTokens(cap, reserve=True)
+    trace = ListTrace()
+
+    async def go() -> None:
+        await arun(
+            state,
+            model=model,
+            tools=[research],
+            stop=stop,
+            trace=trace,
+            settings=Settings(max_output=900, parallel=parallel),
+        )
+
+    asyncio.run(go())
+    assert state.status is not Status.RUNNING
+    assert model.held == 0
+    assert model.most <= cap
+    assert state.total_tokens <= cap
+    ends = [event.run_id for event in trace.events if isinstance(event, RunStopped)]
+    assert len(ends) == len(set(ends))
+
+
+# Even shares
+
+
+def test_agents_that_start_together_get_an_even_share_each() -> None:
+    parent = _account(MaxTokens(1_000, reserve=True) | MaxCost("1", reserve=True))
+    tokens, money = parent.shares(3)
+    assert (tokens.amount, money.amount) == (333, Decimal("0.333333333333"))
+    assert parent.shares(1) == ()
+    child = _account(
+        MaxTurns(9), state=RunState("c"), branch=Branch(parent, (tokens,), lambda state: None)
+    )
+    grant = child.admit(100, 4_000, 4096, Price("1", "10"))
+    assert isinstance(grant, Grant)
+    assert grant.max_output == 233
+    refused = child.admit(1, 64, 4096, Price("1", "10"))
+    assert isinstance(refused, Stop)
+    assert (refused.limit, refused.evidence["run"]) == (333, "c")
+
+
+def test_the_first_of_a_batch_does_not_eat_the_others_share(ledger: Any) -> None:
+    greedy = ScriptedModel(
+        lambda n, _: calls((f"x{n}", "read", {"x": n}), usage=Usage(100, 400)), name="greedy"
+    )
+    tasks = [(f"t{n}", "research", {"question": "?"}) for n in range(3)]
+    model = ScriptedModel([calls(*tasks, usage=Usage(300, 100)), says("done", usage=Usage(9, 9))])
+    trace = ListTrace()
+    research = _agent(greedy, MaxTurns(99), tools=[ledger.read], settings=Settings(max_output=400))
+    state = run(
+        start(),
+        model=model,
+        tools=[research],
+        stop=MaxTokens(20_000, reserve=True, least=1),
+        trace=trace,
+        settings=Settings(max_output=200),
+    )
+    turns = {event.run_id: event.turns for event in trace.events if isinstance(event, RunStopped)}
+    children = [count for run_id, count in turns.items() if run_id != "r"]
+    assert len(children) == 3
+    assert min(children) >= max(children) - 1 > 1
+    assert state.total_tokens <= 20_000
+
+
+# B07
+
+
+def test_B07_under_a_budget_an_unknown_price_refuses_and_names_what_is_there() -> None:
+    model = ScriptedModel([says("x")], name="fake-4.1")
+    table = PriceTable({"fake-4-1": Price("1", "1")})
+    with pytest.raises(UnknownPrice, match=r"'fake-4.1' \(the table has fake-4-1\)"):
+        run(start(), model=model, stop=MaxCost("0.02"), price=table)
+    assert model.requests == []
+    fallback = PriceTable({}, fallback=Price("1", "10"))
+    assert run(start(), model=model, stop=MaxCost("0.02"), price=fallback).cost_usd == Decimal(
+        "0.002"
+    )
+
+
+def test_B07_a_cap_of_zero_blocks_the_first_call_and_none_is_no_cap() -> None:
+    model = ScriptedModel([says("x")])
+    state = run(start(), model=model, stop=MaxCost(0), price=Price("1", "1"))
+    assert (state.reason, model.requests) == ("max_cost", [])
+    state = run(start(), model=model, stop=MaxCost(None))
+    assert (state.status, state.unpriced) == (Status.COMPLETED, 1)
+
+
+def test_B07_the_model_that_answered_is_charged_and_a_mismatch_is_told() -> None:
+    trace = ListTrace()
+    table = PriceTable({"scripted": Price("1", "1"), "bigger": Price("10", "10")})
+    reply = ModelReply("x", finish="stop", usage=Usage(100_000, 0), model="bigger")
+    state = run(start(), model=ScriptedModel([reply]), stop=MaxCost("5"), price=table, trace=trace)
+    assert state.cost_usd == 1
+    notes = [event.text for event in trace.events if isinstance(event, Note)]
+    assert notes == ["asked for scripted, answered by bigger: its price counts"]
+
+
+def test_B07_a_price_is_known_whole_or_not_at_all() -> None:
+    with pytest.raises(TypeError):
+        Rate("1")  # type: ignore[call-arg]
