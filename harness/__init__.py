@@ -29,6 +29,7 @@ from harness.loop import arun
 from harness.markers import has_marker
 from harness.prices import Price, PriceTable
 from harness.process import Finished, ProcessCancelled, run_process, tool_environment
+from harness.retry import RetryBudget, RetryingModel, RetryPolicy
 from harness.settings import Settings
 from harness.state import (
     Interruption,
@@ -49,6 +50,7 @@ from harness.tools import (
     ToolCancelled,
     ToolContext,
     ToolError,
+    TransientToolError,
     tool,
 )
 from harness.trace import JsonlTrace, ListTrace, Trace
@@ -93,6 +95,9 @@ __all__ = [
     "Pricing",
     "ProcessCancelled",
     "RepeatedCalls",
+    "RetryBudget",
+    "RetryPolicy",
+    "RetryingModel",
     "RunBusy",
     "RunState",
     "Says",
@@ -111,6 +116,7 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "Trace",
+    "TransientToolError",
     "TruncatedReplies",
     "TurnRecord",
     "UnknownPrice",

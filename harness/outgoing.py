@@ -17,7 +17,7 @@ class Outgoing:
     loop itself appends, and in order.
     """
 
-    def __init__(self, max_result: int | None) -> None:
+    def __init__(self, max_result: int | None = None) -> None:
         self._max_result = max_result
         self._view: View | None = None
         self._sent: list[Message] = []
