@@ -18,6 +18,7 @@ from benchmarks.commands.everything import everything
 from benchmarks.commands.growth import growth
 from benchmarks.commands.latency import latency
 from benchmarks.commands.listing import listing
+from benchmarks.commands.long import long_command
 from benchmarks.commands.plan import plan
 from benchmarks.commands.publish import publish
 from benchmarks.commands.recover import recover
@@ -52,6 +53,7 @@ for command in (
     duplicate,
     destructive,
     publish,
+    long_command,
     resume,
     cancel,
     latency,

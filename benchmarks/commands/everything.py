@@ -13,6 +13,7 @@ from benchmarks.commands import (
     destructive,
     duplicate,
     latency,
+    long,
     plan,
     publish,
     recover,
@@ -52,6 +53,7 @@ def _makers(options: Options) -> Iterator[Callable[[Options], Report]]:
     yield duplicate.report
     yield destructive.report
     yield publish.report
+    yield long.report
     yield subagent.report
     yield resume.report
     yield cancel.report

@@ -70,6 +70,14 @@ def test_with_events_nobody_waits_for_longer_than_one_reply() -> None:
     assert found["extra"]["silence ms"] < found["extra"]["silence without events ms"]
 
 
+def test_forty_turns_of_honest_work_are_cut_by_a_cap_of_twenty_and_not_by_fifty() -> None:
+    found = rows("long")
+    cut, whole = found["cap 20"], found["cap 50"]
+    assert (cut["turns"], cut["status"]) == (20, "max_turns_exceeded")
+    assert (whole["turns"], whole["tool_runs"], whole["status"]) == (40, 39, "completed")
+    assert whole["answer"] == "I read all 38 parts."
+
+
 def test_an_approval_is_for_one_call_and_not_for_the_next_one() -> None:
     found = rows("publish")
     assert found["stop"]["effects"].get("published") is None
