@@ -20,11 +20,13 @@ def examine(leg: Leg) -> None:
     """
     finish = leg.state.turns[-1].finish if leg.state.turns else None
     cut = finish if finish in CUT else None
+    told = False
     for call in [call for call in leg.state.pending if call.phase == "new"]:
         checked, tool = leg.toolbox.check(call.call), leg.toolbox.get(call.call.name)
         readable = tool is not None and tool.read_only and checked.arguments is not None
         if cut is not None and not readable:
-            settle_call(call, wording.cut_off(cut), "skipped")
+            settle_call(call, wording.CUT_TOO if told else wording.cut_off(cut), "skipped")
+            told = True
         else:
             _sort(leg, call, tool, checked)
         leg.finish(call)

@@ -344,7 +344,17 @@ class RunState(msgspec.Struct, omit_defaults=True):
             return None
         if turn.calls:
             return self._final_result(turn)
-        return None if turn.finish in UNFINISHED else self.messages[turn.sent].content or ""
+        return None if turn.finish in UNFINISHED else self._joined_text()
+
+    def _joined_text(self) -> str:
+        """The last reply's text, and before it what it went on from, if that was cut."""
+        *earlier, last = self.turns
+        texts = [self.messages[last.sent].content or ""]
+        for turn in reversed(earlier):
+            if turn.finish != "length" or turn.calls or turn.empty:
+                break
+            texts.append(self.messages[turn.sent].content or "")
+        return "".join(reversed(texts))
 
     def _final_result(self, turn: TurnRecord) -> str | None:
         """The result of a final tool that the last reply called with success."""

@@ -127,10 +127,23 @@ def _refuse(constant: str) -> Any:
 
 
 def _not_json(call: Call, problem: str) -> str:
+    cut = " They end in the middle: send the call again, in smaller pieces if it is long."
     return (
-        f"Error: the arguments of {call.name} are not valid JSON ({problem}); nothing was run. "
-        f"You sent: {call.arguments[:CLIP]}"
+        f"Error: the arguments of {call.name} are not valid JSON ({problem}); nothing was run."
+        f"{cut if _ends_early(call.arguments) else ''} You sent: {call.arguments[:CLIP]}"
     )
+
+
+def _ends_early(text: str) -> bool:
+    """Whether JSON is fine as far as it goes: it was cut, whatever the finish reason says."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        open_text = error.msg.startswith("Unterminated string")
+        return open_text or error.pos >= len(text.rstrip())
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _misfit_words(tool: Tool, problem: str) -> str:

@@ -138,7 +138,7 @@ class Verification(Event, frozen=True, tag="verification"):
 
 
 class Compaction(Event, frozen=True, tag="compaction"):
-    """Requests carry less from here on: characters before and after; `prompt_tokens` were too many."""
+    """Requests carry less from here on: characters `before` and `after`."""
 
     turn: int
     prompt_tokens: int

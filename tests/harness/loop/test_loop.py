@@ -178,7 +178,7 @@ def test_a_reply_that_was_refused_or_overflowed_is_never_an_answer(
 
 def test_a_cut_reply_is_continued_and_three_in_a_row_end_the_run() -> None:
     once = ScriptedModel([says("one", finish="length"), says("two")])
-    assert run(start(), model=once, stop=None).answer == "two"
+    assert run(start(), model=once, stop=None).answer == "onetwo"
     model = ScriptedModel([says("cut", finish="length")], forever=True)
     state = run(start(), model=model, stop=None)
     assert (state.status, state.reason) == ("no_progress", "truncated_replies")
