@@ -1,0 +1,436 @@
+"""Public reports about providers in trouble: retries, waits, silence, streams that break."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from harness import (
+    ActiveTime,
+    Cancel,
+    Deadline,
+    FakeClock,
+    ListTrace,
+    MaxTokens,
+    MaxTurns,
+    RetryBudget,
+    RetryingModel,
+    RetryPolicy,
+    RunState,
+    Settings,
+    Status,
+    Store,
+    arun,
+    run,
+    subagent,
+    tool,
+)
+from harness.models.base import Attempt, Call, ModelError, ModelReply, Usage
+from harness.scripted import ScriptedModel, calls, says
+from harness.trace import RequestLost, RequestRetried, RunStopped
+
+PATIENT = Settings(retry=RetryPolicy(attempts=None))
+RETRY = Settings(retry=RetryPolicy())
+
+
+def start() -> RunState:
+    return RunState.start("task", run_id="r")
+
+
+def limited(after: float | None = None) -> ModelError:
+    return ModelError("429: slow down", status=429, retryable=True, retry_after=after)
+
+
+def down(status: int = 503) -> ModelError:
+    return ModelError(f"{status}: down", status=status, retryable=True)
+
+
+def broken(text: str = "", *wanted: Call) -> ModelError:
+    partial = ModelReply(text, wanted)
+    return ModelError("connection failed", retryable=True, partial=partial)
+
+
+class Counted(ScriptedModel):
+    """Counts requests, those that fail included; `clock` moves a second with each."""
+
+    def __init__(self, script: Any, clock: FakeClock | None = None, **given: Any) -> None:
+        super().__init__(script, **given)
+        self.clock = clock
+
+    async def ask(self, *given: Any, **more: Any) -> ModelReply:
+        if self.clock is not None:
+            self.clock.advance(1)
+        return await super().ask(*given, **more)
+
+
+# CX02
+
+
+def test_CX02a_what_retry_after_says_is_waited(price: Any, check: Callable[..., None]) -> None:
+    clock, trace = FakeClock(0), ListTrace()
+    model = Counted([limited(2), says("done")])
+    state = run(
+        start(), model=model, stop=None, settings=RETRY, clock=clock, trace=trace, price=price
+    )
+    assert (state.status, len(model.requests), clock.now) == (Status.COMPLETED, 2, 2)
+    (retried,) = (e for e in trace.events if isinstance(e, RequestRetried))
+    assert (retried.turn, retried.failures, retried.wait, retried.status) == (1, 1, 2, 429)
+    check(state, model, trace)
+
+
+def test_CX02b_a_wait_of_a_day_ends_the_leg_and_the_run_can_go_on() -> None:
+    clock, model = FakeClock(0), Counted([limited(86_400), says("done")])
+    state = run(start(), model=model, stop=None, settings=RETRY, clock=clock)
+    assert (state.status, state.reason, clock.now) == ("no_progress", "rate_limited", 0)
+    assert state.stop is not None
+    assert state.stop.evidence["gave_up"] == "rate_limited"
+    assert run(state, model=model, stop=None, settings=RETRY).status is Status.COMPLETED
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("quota", status=429, code="insufficient_quota"),
+        ModelError("400: no", status=400),
+        ModelError("401: no", status=401),
+    ],
+)
+def test_CX02cf_what_no_waiting_can_mend_is_not_retried(error: ModelError) -> None:
+    model = Counted([error])
+    state = run(start(), model=model, stop=None, settings=RETRY, clock=FakeClock())
+    assert (state.status, state.reason, len(model.requests)) == ("failed", "provider_error", 1)
+
+
+def test_CX02d_trouble_that_passes_is_waited_out_with_growing_pauses() -> None:
+    clock, trace = FakeClock(0), ListTrace()
+    model = Counted([down(), down(), down(), says("done")])
+    state = run(start(), model=model, stop=None, settings=RETRY, clock=clock, trace=trace)
+    waits = [event.wait for event in trace.events if isinstance(event, RequestRetried)]
+    assert (state.status, len(model.requests)) == (Status.COMPLETED, 4)
+    assert all(0 <= wait <= most for wait, most in zip(waits, (0.5, 1, 2), strict=True))
+    assert state.times.waited == pytest.approx(sum(waits))
+    assert state.times.active == pytest.approx(0)
+
+
+def test_CX02e_a_limit_that_never_lifts_ends_at_the_deadline_and_not_before() -> None:
+    clock = FakeClock(0)
+    model = Counted([limited(7)], forever=True)
+    state = run(start(), model=model, stop=Deadline(60), settings=PATIENT, clock=clock)
+    assert (state.status, state.reason, clock.now) == ("deadline_exceeded", "deadline", 60)
+    assert state.stop is not None
+    assert state.stop.overshoot == 0
+    assert len(model.requests) == 9
+    assert (state.times.waited, state.times.active) == (60, 0)
+    assert state.resumable
+
+
+def test_CX02e_waiting_is_not_active_time() -> None:
+    clock = FakeClock(0)
+    script = [limited(50), limited(50), says("done")]
+    model = Counted(script, clock)
+    state = run(start(), model=model, stop=ActiveTime(60), settings=PATIENT, clock=clock)
+    assert (state.status, state.times.active, state.times.waited) == (Status.COMPLETED, 3, 100)
+
+
+def test_CX02_the_pause_of_a_client_that_retries_by_itself_is_left_out_too() -> None:
+    clock = FakeClock(0)
+
+    def reply(n: int, _: Any) -> ModelReply:
+        clock.advance(61)
+        attempt = Attempt("503", status=503, waited=60.0)
+        return ModelReply("ok", finish="stop", usage=Usage(1, 1), attempts=(attempt,))
+
+    state = run(start(), model=ScriptedModel(reply), stop=ActiveTime(30), clock=clock)
+    assert (state.status, state.times.active) == (Status.COMPLETED, 1)
+
+
+def test_CX02_a_wait_can_be_cancelled() -> None:
+    cancel, trace = Cancel(), ListTrace()
+
+    def watch(event: Any) -> None:
+        trace(event)
+        if isinstance(event, RequestRetried):
+            cancel.set("user pressed Stop")
+
+    model = Counted([limited(60)], forever=True)
+    state = run(start(), model=model, stop=None, settings=RETRY, cancel=cancel, trace=watch)
+    assert (state.status, state.reason, len(model.requests)) == (
+        "interrupted",
+        "user pressed Stop",
+        1,
+    )
+    assert (state.lost, state.input_tokens) == ([], 0)
+
+
+def test_CX02_two_layers_of_retries_are_refused() -> None:
+    with pytest.raises(ValueError, match="two layers of retries multiply"):
+        run(start(), model=RetryingModel(Counted([says("x")])), stop=None, settings=RETRY)
+
+
+def test_CX02_a_client_that_retries_is_left_alone_by_what_its_parent_would_do() -> None:
+    """The retries that a sub-agent inherits are not put around a client that has its own."""
+    inner = Counted([down(), says("found")], name="child")
+    child = RetryingModel(inner, clock=FakeClock())
+    research = subagent("research", "Ask.", model=child, tools=[], stop=MaxTurns(3))
+    model = Counted([calls(("a", "research", {"question": "?"})), says("done")])
+    state = run(start(), model=model, tools=[research], stop=None, settings=RETRY)
+    assert (state.status, len(inner.requests)) == (Status.COMPLETED, 2)
+
+
+def test_CX02_one_budget_of_retries_for_the_whole_tree() -> None:
+    child = Counted([down()], name="child", forever=True)
+    research = subagent("research", "Ask.", model=child, tools=[], stop=MaxTurns(3))
+    script = [down(), calls(("a", "research", {"question": "?"})), down()]
+    model = Counted(script)
+    switches = Settings(retry=RetryPolicy(), retries=4)
+    state = run(
+        start(), model=model, tools=[research], stop=None, settings=switches, clock=FakeClock()
+    )
+    assert (len(child.requests), len(model.requests)) == (4, 3)
+    assert (state.reason, state.stop and state.stop.evidence["gave_up"]) == (
+        "provider_unavailable",
+        "budget",
+    )
+
+
+def test_a_retry_budget_of_ones_own_is_shared_by_handing_it_over() -> None:
+    shared = RetryBudget(1)
+    for expected in (Status.COMPLETED, "no_progress"):
+        model = RetryingModel(Counted([down(), says("x")]), budget=shared, clock=FakeClock())
+        assert run(start(), model=model, stop=None).status == expected
+
+
+# B19, CX03
+
+
+def test_B19_CX03_a_stream_that_broke_leaves_nothing_behind_but_its_price(
+    ledger: Any, check: Callable[..., None], price: Any
+) -> None:
+    trace = ListTrace()
+    first = broken("Hi ", Call("a", "write", '{"x": 1}'))
+    wanted = calls(("b", "write", {"x": 1}))
+    model = Counted([first, wanted, says("done")])
+    state = run(
+        start(),
+        model=model,
+        tools=[ledger.write()],
+        stop=None,
+        settings=RETRY,
+        clock=FakeClock(),
+        trace=trace,
+        price=price,
+    )
+    assert (ledger.done, state.answer) == ([1], "done")
+    assert [call.id for m in state.messages for call in m.calls] == ["b"]
+    assert "Hi" not in state.to_json()
+    (lost,) = state.lost
+    assert lost.usage.estimated
+    reported = sum((price.cost(usage) for usage in model.charged), Decimal(0))
+    assert state.cost_usd == reported + price.cost(lost.usage)
+    assert [e.why for e in trace.events if isinstance(e, RequestLost)] == ["connection failed"]
+    check(state, model, trace)
+
+
+def test_B19_what_was_shown_is_told_to_be_taken_back() -> None:
+    shown: list[str] = []
+    trace = ListTrace()
+
+    class Streaming(ScriptedModel):
+        async def ask(self, *given: Any, on_text: Any = None, **more: Any) -> ModelReply:
+            if not self.requests:
+                on_text("Hello wor")
+            return await super().ask(*given, on_text=on_text, **more)
+
+    model = Streaming([broken("Hello wor"), says("Hello world")])
+    state = run(
+        start(),
+        model=model,
+        stop=None,
+        settings=RETRY,
+        clock=FakeClock(),
+        trace=trace,
+        on_text=shown.append,
+    )
+    (retried,) = (event for event in trace.events if isinstance(event, RequestRetried))
+    kept = "".join(shown)[retried.discard :]
+    assert (kept, state.answer) == ("Hello world", "Hello world")
+
+
+def test_B19_the_other_policy_fails_once_something_was_shown(price: Any) -> None:
+    model = Counted([broken("Hello wor"), says("never asked")])
+    switches = Settings(retry=RetryPolicy(after_output=False))
+    state = run(start(), model=model, stop=None, settings=switches, price=price)
+    assert (state.reason, len(model.requests), state.answer) == ("provider_unavailable", 1, "")
+    assert state.cost_usd > 0
+
+
+def test_each_attempt_is_held_against_a_reserved_budget() -> None:
+    """Two attempts that were charged and a third that would pass the limit: it is not sent."""
+    attempt = ModelError(
+        "reset", retryable=True, partial=ModelReply("x", usage=Usage(1_000, 1_000))
+    )
+    model = Counted([attempt], forever=True)
+    switches = Settings(retry=RetryPolicy(charged=9), max_output=1_000)
+    state = run(
+        start(),
+        model=model,
+        stop=MaxTokens(5_000, reserve=True, least=1_000),
+        settings=switches,
+        clock=FakeClock(),
+    )
+    assert (state.reason, len(model.requests), state.total_tokens) == ("max_tokens", 2, 4_000)
+
+
+def test_each_attempt_is_marked_and_charged_on_its_own(tmp_path: Any, price: Any) -> None:
+    """A process that dies in the third attempt has the first two on its bill already."""
+    store = Store(tmp_path / "runs.db")
+
+    class Dies(ScriptedModel):
+        async def ask(self, *given: Any, **more: Any) -> ModelReply:
+            if len(self.requests) == 2:
+                saved.append(store.load("r").to_json())
+            return await super().ask(*given, **more)
+
+    saved: list[str] = []
+    model = Dies([broken("a"), broken("b"), says("done")])
+    run(
+        start(), model=model, stop=None, settings=RETRY, store=store, price=price,
+        clock=FakeClock(),
+    )  # fmt: skip
+    left = RunState.from_json(saved[0])
+    assert (len(left.lost), left.request is not None) == (2, True)
+    state = run(left, model=ScriptedModel([says("done")]), stop=None, price=price)
+    assert (state.status, len(state.lost)) == (Status.COMPLETED, 3)
+    store.close()
+
+
+# B18
+
+
+class Silent:
+    """A model that never answers, and heeds the signal or not."""
+
+    name = "silent"
+
+    def __init__(self, *, heeds: bool) -> None:
+        self.heeds = heeds
+        self.asked = 0
+
+    async def ask(self, messages: Any, tools: Any, *, cancel: Any, **_: Any) -> ModelReply:
+        self.asked += 1
+        if self.heeds:
+            await cancel.wait()
+            from harness.models.base import ModelCancelled
+
+            raise ModelCancelled(partial=ModelReply("some text"))
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def aclose(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("heeds", [True, False])
+@pytest.mark.parametrize("stop", [Deadline(60), ActiveTime(60)])
+def test_B18_silence_ends_at_the_runs_own_deadline_and_is_charged(
+    heeds: bool, stop: Any, price: Any
+) -> None:
+    clock, trace, model = FakeClock(0), ListTrace(), Silent(heeds=heeds)
+    state = start()
+
+    async def go() -> None:
+        running = asyncio.ensure_future(
+            arun(
+                state,
+                model=model,
+                stop=stop,
+                clock=clock,
+                price=price,
+                trace=trace,
+                settings=Settings(grace=0.01),
+            )
+        )
+        while not model.asked:
+            await asyncio.sleep(0)
+        clock.advance(59)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not running.done()
+        clock.advance(1)
+        await asyncio.wait_for(running, 5)
+
+    asyncio.run(go())
+    assert state.status == "deadline_exceeded"
+    assert (state.times.elapsed, state.request) == (60, None)
+    (lost,) = state.lost
+    assert (lost.usage.estimated, state.cost_usd) == (True, price.cost(lost.usage))
+    assert sum(isinstance(event, RunStopped) for event in trace.events) == 1
+
+
+def test_B18_the_deadline_of_a_run_ends_the_requests_of_its_sub_agents() -> None:
+    clock, silent = FakeClock(0), Silent(heeds=True)
+    research = subagent("research", "Ask.", model=silent, tools=[], stop=MaxTurns(3))
+    model = ScriptedModel([calls(("a", "research", {"question": "?"})), says("done")])
+    state = start()
+
+    async def go() -> None:
+        running = asyncio.ensure_future(
+            arun(state, model=model, tools=[research], stop=Deadline(60), clock=clock)
+        )
+        while not silent.asked:
+            await asyncio.sleep(0)
+        clock.advance(60)
+        await asyncio.wait_for(running, 5)
+
+    asyncio.run(go())
+    assert (state.status, state.reason) == ("deadline_exceeded", "deadline")
+    (result,) = (m for m in state.messages if m.role == "tool")
+    assert "no result (deadline (60" in (result.content or "")
+    assert (silent.asked, len(model.requests)) == (1, 1)
+
+
+# CX07
+
+
+def test_CX07_failing_turns_that_cost_nothing_do_not_go_on_for_ever() -> None:
+    """A budget never sees them; the number of attempts and of retries in the tree does."""
+    model = Counted([down()], forever=True)
+    switches = Settings(retry=RetryPolicy(attempts=3))
+    state = run(start(), model=model, stop=MaxTokens(100), settings=switches, clock=FakeClock())
+    assert (state.status, state.reason, len(model.requests)) == (
+        "no_progress",
+        "provider_unavailable",
+        3,
+    )
+    assert (state.resumable, state.total_tokens) == (True, 0)
+    assert state.stop is not None
+    assert (state.stop.evidence["attempts"], state.stop.evidence["gave_up"]) == (3, "attempts")
+
+
+def test_a_tool_is_not_cut_by_the_deadline_and_none_starts_after_it() -> None:
+    clock = FakeClock(0)
+    started: list[int] = []
+
+    @tool(read_only=True)
+    def slow(x: int) -> str:
+        """Take a minute."""
+        started.append(x)
+        clock.advance(60)
+        return "done"
+
+    wanted = [("a", "slow", {"x": 1}), ("b", "slow", {"x": 2})]
+    model = ScriptedModel([calls(*wanted), says("done")])
+    state = run(
+        start(),
+        model=model,
+        tools=[slow],
+        stop=Deadline(60),
+        clock=clock,
+        settings=Settings(parallel=1),
+    )
+    assert (state.reason, started) == ("deadline", [1])
+    assert [call.call.id for call in state.pending] == ["b"]
