@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from benchmarks.speed import loop, memory, processes, provider
+from benchmarks.speed import loop, memory, pace, processes, provider
 
 
 @click.group(invoke_without_command=True)
@@ -65,6 +65,23 @@ def show_harness(runs: int) -> None:
         f"{found.ratio:.2f}",
         "1.5",
     )
+    Console().print(table)
+
+
+@main.command("pace")
+@click.option("--streams", default=200, show_default=True, help="Streams at once.")
+@click.option(
+    "--words",
+    default="latency=500,tps=20,jitter=0.2",
+    show_default=True,
+    help="The pace, as in a path.",
+)
+def show_pace(streams: int, words: str) -> None:
+    """Many paced streams at once: what was asked for against what a client measured."""
+    table = Table(f"{streams} streams", "asked ms", "measured ms", "late p95 ms", "late max ms")
+    for row in pace.measure(streams, words):
+        figures = (row.asked_ms, row.measured_ms, row.late_p95_ms, row.late_max_ms)
+        table.add_row(row.what, *(f"{figure:.0f}" for figure in figures))
     Console().print(table)
 
 
