@@ -69,7 +69,9 @@ class Leg:
     _pausing: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.account = Account(self.state, self.condition, self.settings, self.tick, self.branch)
+        self.account = Account(
+            self.state, self.condition, self.settings, self.tick, self.branch, self.save
+        )
         self.outgoing = Outgoing(self.settings.max_result)
         self.cache = ResultCache(self.settings.dedupe, self.toolbox)
         self.cache.replay(self.state.messages)

@@ -74,12 +74,13 @@ class Account:
         settings: Settings,
         tick: Callable[[], None],
         branch: Branch | None = None,
+        save: Callable[[], None] = lambda: None,
     ) -> None:
         parent = None if branch is None else branch.parent
         self.state = state
         self.parent = parent
         self.held = Need()
-        self._tick = tick
+        self._tick, self._save = tick, save
         self._report = None if branch is None else branch.report
         self._tree = tree_part(condition)
         self._limits = [*_own(condition), *_shared(state, () if branch is None else branch.shares)]
@@ -180,6 +181,7 @@ class Account:
                     return wording.too_many_agents(most)
             for account in self.path():
                 account.state.agents += 1
+                account._save()
         return None
 
     def _above(self) -> Iterator[Account]:
