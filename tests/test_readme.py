@@ -44,6 +44,20 @@ def test_the_table_is_what_the_command_prints() -> None:
             assert line in printed
 
 
+def test_the_script_in_yaml_is_right(tmp_path: Path) -> None:
+    (script,) = (code for kind, code in BLOCKS if kind == "yaml")
+    path = tmp_path / "guess.yaml"
+    path.write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "fakeprovider", "check", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
 def test_both_commands_start_from_a_fresh_clone_on_one_line() -> None:
     commands = [code.strip() for kind, code in BLOCKS if kind == "sh" and "venv &&" in code]
     assert len(commands) == 2

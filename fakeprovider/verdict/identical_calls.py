@@ -32,8 +32,8 @@ def _judge(run: Run, facts: Facts) -> Finding:
             worst = max(worst, _same(pair, seen), key=len)
     if len(worst) > MOST:
         return failed(
-            f"{worst[0].call.name} was called {len(worst)} times with the same arguments and "
-            "the same result",
+            f"{worst[0].call.name} was called {len(worst)} times within {WINDOW} results with the "
+            "same arguments and the same result",
             _exchanges(worst),
         )
     return passed(f"no call came back the same more than {MOST} times")
