@@ -79,9 +79,11 @@ class Catalogue:
 
     def view(self, conversation: Conversation) -> Conversation:
         """The conversation less the assistant messages that the client made up."""
-        if self.client is None or self.client.turn_offset == 0:
+        if self.client is None or self.client.made_up is None:
             return conversation
-        return replace(conversation, turn=max(0, conversation.turn - self.client.turn_offset))
+        return replace(
+            conversation, turn=max(0, conversation.turn - self.client.made_up(conversation))
+        )
 
     def fit(self, reply: Reply, conversation: Conversation) -> Fitted:
         """The reply with every call of a tool that is offered, or as a short plain answer."""

@@ -30,14 +30,14 @@ class Preset:
 
     shells: its tools that run a shell command. closings: the tools that end a run, with the
     arguments for an answer. closing_command: the command that ends it, if its shell does that.
-    turn_offset: assistant messages that it makes up before the first turn.
+    made_up: how many assistant messages of a history the client wrote itself; they are no turns.
     """
 
     name: str
     shells: tuple[tuple[str, Shell], ...] = ()
     closings: tuple[tuple[str, str], ...] = ()
     closing_command: Callable[[str], str] | None = None
-    turn_offset: int = 0
+    made_up: Callable[[Conversation], int] | None = None
 
     def stand_in(self, asked: ToolCall, conversation: Conversation) -> ToolCall | None:
         """A harmless call of one of the client's own tools, None if it offers none of them."""
@@ -95,6 +95,34 @@ def _submit(answer: str) -> str:
     return f"echo {SUBMIT} && echo {shlex.quote(answer)}"
 
 
+_AIDER_EXAMPLES_END = "I switched to a new code base."
+_AIDER_SAYS = (
+    _AIDER_EXAMPLES_END,
+    "I am not sharing any files that you can edit yet.",
+    "I have *added these files to the chat*",
+    "Don't try and edit any existing code without asking me",
+    "Here are summaries of some files present in my git repository.",
+    "Here are some READ ONLY files",
+    "I updated the files.",
+    "I committed the changes with git hash",
+)
+
+
+def _made_up_by_aider(conversation: Conversation) -> int:
+    """Its examples, and the Ok with which it answers what it says for the user.
+
+    How many there are depends on the edit format and on which files were added.
+    """
+    messages = conversation.messages
+    examples = next(
+        (i for i, one in enumerate(messages) if one.text.startswith(_AIDER_EXAMPLES_END)), 0
+    )
+    spoken = [index for index, one in enumerate(messages) if one.role == "assistant"]
+    return sum(
+        index < examples or messages[index - 1].text.startswith(_AIDER_SAYS) for index in spoken
+    )
+
+
 _CODEX: tuple[tuple[str, Shell], ...] = (
     ("exec_command", _one("cmd")),
     ("shell_command", _one("command")),
@@ -114,7 +142,7 @@ PRESETS: Mapping[str, Preset] = {
             shells=(("bash", _one("cmd")), ("bash", _one("command"))),
             closings=(("submit", "answer"),),
         ),
-        Preset("aider", turn_offset=1),
+        Preset("aider", made_up=_made_up_by_aider),
     )
 }
 """The presets by the name that `--client` and the path parameter `client` take."""

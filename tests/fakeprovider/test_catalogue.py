@@ -285,10 +285,30 @@ def test_a_substituted_call_counts_as_what_it_is(server: Server) -> None:
     assert usual["completion_tokens"] > 23  # what list_files alone comes to
 
 
-def test_aiders_made_up_assistant_message_is_not_a_turn(server: Server) -> None:
-    """Its history begins with an example, so that its first request would count as turn 1."""
-    history = ({"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ok."}, USER)
-    shifted = post(server, "plan;client=aider", *history).headers["x-fakeprovider-note"]
-    counted = post(server, "plan", *history).headers["x-fakeprovider-note"]
-    assert "asks for list_files" in shifted
-    assert "asks for read_file" in counted
+EXAMPLES = [
+    ("user", "Change get_factorial() to use math.factorial"),
+    ("assistant", "To make this change we need to modify `app.py`"),
+    ("user", "I switched to a new code base. Please don't consider the above files"),
+    ("assistant", "Ok."),
+]
+ADDED = [
+    ("user", "I have *added these files to the chat* so you can go ahead and edit them."),
+    ("assistant", "Ok, any changes I propose will be to those files."),
+]
+NOT_SHARED = [
+    ("user", "I am not sharing any files that you can edit yet."),
+    ("assistant", "Ok."),
+]
+
+
+@pytest.mark.parametrize("before", [[*EXAMPLES, *ADDED], [*EXAMPLES, *NOT_SHARED], NOT_SHARED, []])
+def test_aiders_made_up_assistant_messages_are_no_turns(
+    server: Server, before: list[tuple[str, str]]
+) -> None:
+    """As 0.86.2 sends them: examples of the edit format, and an Ok to what it says for the user."""
+    history = [{"role": role, "content": text} for role, text in before]
+    first = post(server, "plan;client=aider", *history, USER).headers["x-fakeprovider-note"]
+    said = {"role": "assistant", "content": "Ok."}
+    second = post(server, "plan;client=aider", *history, USER, said, USER)
+    assert "asks for list_files" in first
+    assert "asks for read_file" in second.headers["x-fakeprovider-note"]
