@@ -108,6 +108,11 @@ class Server:
         """What an OpenAI client takes as its base URL; the default script answers."""
         return self.url_for()
 
+    @property
+    def app(self) -> App:
+        """The provider as an ASGI application."""
+        return self._app
+
     def url_for(self, script: str = "", *, run: str = "") -> str:
         """The base URL for a script, and for a run key; "" leaves either out."""
         parts = [f"~{quote(run, safe='')}"] if run else []

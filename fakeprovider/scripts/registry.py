@@ -55,6 +55,14 @@ class Registry(Mapping[str, Script]):
     def __contains__(self, name: object) -> bool:
         return name in self._scripts or name in self._installed
 
+    def add(self, name: str, script: Script) -> None:
+        """Add a script while the server runs, or put it in the place of another."""
+        self._scripts[name] = script
+
+    def remove(self, name: str) -> None:
+        """Forget a script that was added."""
+        self._scripts.pop(name, None)
+
     def _load(self, name: str) -> Script:
         point = self._installed.get(name)
         if point is None:

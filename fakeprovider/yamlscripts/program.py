@@ -72,6 +72,14 @@ class Program:
             place = steps[number]
         return self.turns[place] if place < len(self.turns) else None
 
+    @property
+    def length(self) -> int | None:
+        """How many turns it takes to the end, None if it has none or that depends."""
+        if self._fixed is None:
+            return None
+        steps, start = self._fixed
+        return start if steps[start] == len(self.turns) else None
+
     @cached_property
     def _fixed(self) -> tuple[list[int], int] | None:
         """The places in order until they repeat, and where they repeat from; None if it varies."""

@@ -1,0 +1,69 @@
+"""Somebody's agent, driven to its end: a command, or a function."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fakeprovider.supervise import Ended, Supervisor
+from fakeprovider.verdict import ClauseResult, Facts
+
+if TYPE_CHECKING:
+    from fakeprovider.kit.run import Run
+
+_OUTPUT = 1 << 16  # bytes of a command's output that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Drove:
+    """How it went.
+
+    `value` is what a function returned, `error` what it raised once its requests were refused.
+    `ended` is how a command ended, None for a function. `stopped` says that it had to be stopped.
+    """
+
+    run: Run
+    value: Any = None
+    error: Exception | None = None
+    ended: Ended | None = None
+    stopped: bool = False
+
+    @property
+    def status(self) -> int | None:
+        """A command's exit status."""
+        return None if self.ended is None else self.ended.status
+
+    @property
+    def output(self) -> str:
+        """The end of what a command wrote, stdout and stderr together."""
+        return "" if self.ended is None else self.ended.output.decode(errors="replace")
+
+    def verdict(self, facts: Facts | None = None) -> list[ClauseResult]:
+        """How the agent took it, clause by clause."""
+        return self.run.verdict(facts or Facts(ended=not self.stopped))
+
+
+def drive_function(agent: Callable[[Run], Any], run: Run) -> Drove:
+    """Call it in this thread; raises what it raises, unless its requests had been refused."""
+    try:
+        value = agent(run)
+    except Exception as error:
+        if not run.refused:
+            raise
+        return Drove(run, error=error, stopped=True)
+    return Drove(run, value, stopped=bool(run.refused))
+
+
+def drive_command(command: Sequence[str], run: Run, timeout: float | None) -> Drove:
+    """Run it, with the environment that points it to the provider; leaves no process behind."""
+    supervisor = Supervisor(
+        command,
+        env={**os.environ, **run.environment},
+        timeout=timeout,
+        capture=_OUTPUT,
+    )
+    run.on_refusal = supervisor.stop
+    ended = supervisor.run()
+    return Drove(run, ended=ended, stopped=ended.reason is not None)

@@ -1,0 +1,105 @@
+"""What a test may give as a script, made into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from fakeprovider.catalogue import Target
+from fakeprovider.conversation import Conversation
+from fakeprovider.listed import Replies
+from fakeprovider.replies import Fault, Reply
+
+Given: TypeAlias = str | Path | Reply | Sequence[Reply | str] | Callable[[Conversation], Reply]
+"""A script's name, YAML (a path, or a text of several lines), a reply, a list of replies, or a
+function."""
+
+Faults: TypeAlias = str | Fault | Sequence[str | Fault]
+"""`"rate_limited,turn=1,times=2"`, a `Fault`, or several of them."""
+
+Mapped: TypeAlias = Mapping[str, str | Target]
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A script in the test's own hands: its function, and its turns if it says how many."""
+
+    script: Callable[[Conversation], Reply]
+    turns: int | None = None
+
+
+@dataclass(frozen=True)
+class _WithTools:
+    """A script whose calls are mapped to the client's tools."""
+
+    script: Callable[[Conversation], Reply]
+    tools: Mapping[str, Target] = field(default_factory=dict)
+
+    def __call__(self, conversation: Conversation) -> Reply:
+        return self.script(conversation)
+
+
+def read(given: Given) -> Inline | str:
+    """The script, or the name of one that the provider has.
+
+    Raises `BadScripts` for YAML that is none, `TypeError` for what is no script.
+    """
+    if isinstance(given, Path) or (isinstance(given, str) and _is_yaml(given)):
+        return _yaml(given)
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Reply):
+        given = Replies(given)
+    if isinstance(given, Sequence):
+        given = Replies(*given)
+    if not callable(given):
+        raise TypeError(f"{given!r} is no script: give a name, replies, YAML or a function")
+    turns = getattr(given, "turns", None)
+    return Inline(given, turns if isinstance(turns, int) else None)
+
+
+def mapped(script: Callable[[Conversation], Reply], tools: Mapped) -> _WithTools:
+    """The script with a mapping from its tools to the client's."""
+    own: Mapping[str, Target] = getattr(script, "tools", None) or {}
+    given = {name: to if isinstance(to, Target) else Target(to) for name, to in tools.items()}
+    return _WithTools(script, {**own, **given})
+
+
+def fault_path(faults: Faults | None) -> str:
+    """Faults as path parameters, "" for none; raises `BadFault`, and `ValueError` for a value that
+    no path can carry."""
+    if faults is None:
+        return ""
+    several = [faults] if isinstance(faults, str | Fault) else faults
+    return "".join(f";fault={one if isinstance(one, str) else _words(one)}" for one in several)
+
+
+def _words(fault: Fault) -> str:
+    from fakeprovider.faults import plan
+
+    plan(fault.name, fault.params)
+    words = [fault.name, *(f"{name}={value}" for name, value in fault.params.items())]
+    for word in words:
+        if any(one in word for one in ",;/"):
+            raise ValueError(f"{word!r}: a path cannot carry it; name the fault in the reply")
+    return ",".join(words)
+
+
+def _is_yaml(given: str) -> bool:
+    return "\n" in given or given.endswith((".yaml", ".yml"))
+
+
+def _yaml(given: Path | str) -> Inline:
+    from fakeprovider.yamlscripts import BadScripts, YamlScript, read_script
+
+    if isinstance(given, str) and "\n" in given:
+        text, name = given, "inline"
+    else:
+        text, name = Path(given).read_text(encoding="utf-8"), Path(given).stem
+    script, found = read_script(text, name, f"{name}.yaml")
+    if script is None:
+        raise BadScripts(found)
+    turns = script.program.length if isinstance(script, YamlScript) else None
+    return Inline(script, turns)

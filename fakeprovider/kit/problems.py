@@ -1,0 +1,59 @@
+"""What is wrong with a finished run: requests nobody answered, turns nobody asked for, violations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeprovider.journal import Exchange
+
+if TYPE_CHECKING:
+    from fakeprovider.kit.run import Run
+
+
+def problems(run: Run) -> list[str]:
+    """Sentences, each with the names of what it is about; none where all is well."""
+    return [*_refused(run), *_unanswered(run), *_violations(run), *_unused(run)]
+
+
+def shown_name(script: str) -> str:
+    """The script's name for a person: `inline` for those that were given no name."""
+    return f"script {script.partition('~')[0]!r}"
+
+
+def _refused(run: Run) -> list[str]:
+    if not run.refused:
+        return []
+    return [f"{run.refused} request(s) were refused: the run had had its max_requests"]
+
+
+def _unanswered(run: Run) -> list[str]:
+    found = [one for one in run.requests if _is_unanswered(one)]
+    return [
+        f"request {one.number} (turn {one.turn}) was not answered: {one.status} {one.error}"
+        for one in found
+    ]
+
+
+def _is_unanswered(exchange: Exchange) -> bool:
+    wrong = exchange.status >= 400 and not exchange.fault and not exchange.violations
+    return wrong and "max_requests" not in exchange.error and "`thread`" not in exchange.error
+
+
+def _violations(run: Run) -> list[str]:
+    return [f"violation: {one}" for one in run.tally.violations]
+
+
+def _unused(run: Run) -> list[str]:
+    if run.turns_expected is None:
+        return []
+    seen = [one.turn for one in run.requests if one.turn is not None and not one.side]
+    served = max(seen) + 1 if seen else 0
+    if served >= run.turns_expected:
+        return []
+    if not seen:
+        return [f"no request came, and the script has {run.turns_expected} turns"]
+    left = ", ".join(map(str, range(served, run.turns_expected)))
+    return [
+        f"turns {left} (of 0 to {run.turns_expected - 1}) were never asked for; the last request "
+        f"was for turn {served - 1}"
+    ]

@@ -1,0 +1,194 @@
+"""The provider as a test holds it: one for the session, a run for each test or example."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from itertools import count
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from fakeprovider.app import App
+from fakeprovider.job import Job
+from fakeprovider.journal import Exchange, Journal
+from fakeprovider.kit import inline
+from fakeprovider.kit.driving import Drove, drive_command, drive_function
+from fakeprovider.kit.inline import Faults, Given, Inline, Mapped
+from fakeprovider.kit.run import Run
+from fakeprovider.server import Server
+
+_KEPT = 3  # finished runs that a failure report shows
+_NOT_IN_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class FakeProvider:
+    """A provider on a free port of loopback, started when it is first needed.
+
+    `name` says what is being tested right now, for run keys. Used as the `fake_provider` fixture,
+    or by itself:
+
+        with FakeProvider() as provider, provider.run("runaway") as run:
+            agent(run.base_url)
+    """
+
+    def __init__(self, name: Callable[[], str] = lambda: "run") -> None:
+        self.journal = Journal(keep=1000, watch=self._note)
+        self.recent: deque[Run] = deque(maxlen=_KEPT)
+        self._name = name
+        self._numbers = count(1)
+        self._runs: dict[str, Run] = {}
+        self._servers: dict[bool, Server] = {}
+        self._started = ExitStack()
+        self._lock = Lock()
+
+    def run(
+        self,
+        script: Given = "plan",
+        *,
+        fault: Faults | None = None,
+        chaos: float | None = None,
+        seed: int = 0,
+        strict: bool = True,
+        tools: Mapped | None = None,
+        check: bool = True,
+        max_requests: int | None = None,
+        environ: bool = True,
+        in_process: bool = False,
+        key: str = "",
+    ) -> Run:
+        """A run, to be opened by `with`; everything about it ends with the block.
+
+        `script` is what the model does: a name, with path parameters if any; replies; a function;
+        YAML. `fault` goes wrong by name, `chaos` (a share of attempts, 0 to 1) at random by `seed`,
+        the same each time for one `key`. `strict` off serves broken transcripts. `tools` maps the
+        script's tools to yours. `max_requests` are answered, more refused with a 400.
+
+        At the end of the block an unanswered request, a turn of the script that was never asked
+        for and a violation raise `AssertionError`, unless `check` is off. `environ` sets
+        `LLM_BASE_URL`, `OPENAI_BASE_URL` and their like for the block; with `in_process` there
+        is no server, and `run.transport` is the way in.
+
+        Raises `UnknownScript`, `BadScripts`, `BadFault`.
+        """
+        server = self._served(strict, start=not in_process)
+        given = inline.read(script)
+        key = self._free_key(key or self._key(chaos, seed))
+        path, turns = self._register(server, given, tools, key)
+        path += inline.fault_path(fault) + (f";chaos={chaos},seed={seed}" if chaos else "")
+        run = Run(
+            self,
+            key,
+            path,
+            turns_expected=turns,
+            strict=strict,
+            check=check,
+            max_requests=max_requests,
+            environ=environ and not in_process,
+        )
+        self._runs[key] = run
+        self.recent.append(run)
+        return run
+
+    def drive(
+        self,
+        agent: Sequence[str] | Callable[[Run], Any],
+        script: Given = "plan",
+        *,
+        timeout: float | None = 60.0,
+        max_requests: int | None = 100,
+        **options: Any,
+    ) -> Drove:
+        """Run a command, or a function of the run, to its end; `options` are those of `run`.
+
+        A command gets the environment, at most `timeout` seconds, and leaves no process behind
+        (POSIX). A function is called in this thread. After `max_requests` a command is ended; a
+        function's requests are refused, and what it raises then is kept in the result.
+        """
+        with self.run(script, max_requests=max_requests, **options) as run:
+            if callable(agent):
+                return drive_function(agent, run)
+            return drive_command(agent, run, timeout)
+
+    def server(self, strict: bool = True) -> Server:
+        """The server: running, unless every run so far was in process."""
+        return self._servers[strict]
+
+    def app(self, strict: bool = True) -> App:
+        """The provider as an ASGI application."""
+        return self._servers[strict].app
+
+    def forget(self, run: Run) -> None:
+        """Let go of a run that is over; requests that still come for it are not its own."""
+        self._runs.pop(run.key, None)
+        for server in self._servers.values():
+            server.provider.scripts.remove(_script_name(run.key))
+            server.provider.faults.attempts.clear(run.key)
+
+    def close(self) -> None:
+        """Stop the servers."""
+        self._started.close()
+        self.journal.close()
+
+    def __enter__(self) -> FakeProvider:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _served(self, strict: bool, *, start: bool) -> Server:
+        with self._lock:
+            server = self._servers.get(strict)
+            if server is None:
+                server = Server(strict=strict, journal=self.journal, gate=self._admit)
+                self._servers[strict] = server
+            if start and server.port == 0:
+                self._started.enter_context(server)
+        return server
+
+    def _register(
+        self, server: Server, given: Inline | str, tools: Mapped | None, key: str
+    ) -> tuple[str, int | None]:
+        """The path that leads to the script, and how many turns it has."""
+        scripts = server.provider.scripts
+        if isinstance(given, str):
+            name, semicolon, options = given.partition(";")
+            script = scripts[name]
+            if tools is None:
+                return given, None
+            given = Inline(script)
+        else:
+            semicolon = options = ""
+        script = inline.mapped(given.script, tools) if tools else given.script
+        scripts.add(_script_name(key), script)
+        return f"{_script_name(key)}{semicolon}{options}", given.turns
+
+    def _key(self, chaos: float | None, seed: int) -> str:
+        told = _NOT_IN_KEY.sub("-", self._name()).strip("-")[-80:] or "run"
+        return f"{told}-chaos{seed}" if chaos else f"{told}-{next(self._numbers)}"
+
+    def _free_key(self, key: str) -> str:
+        if key not in self._runs:
+            return key
+        return next(f"{key}-{n}" for n in count(2) if f"{key}-{n}" not in self._runs)
+
+    def _admit(self, job: Job) -> None:
+        run = self._runs.get(job.run)
+        if run is not None:
+            run.admit()
+
+    def _note(self, exchange: Exchange) -> None:
+        run = self._runs.get(exchange.run)
+        if run is not None:
+            run.note(exchange)
+
+
+def _script_name(key: str) -> str:
+    return f"inline~{key}"

@@ -1,0 +1,92 @@
+"""The pytest plugin: `fake_provider`, `fake_run`, and the marker `fake_provider`.
+
+Nothing of the provider is imported before a test asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from fakeprovider.kit import FakeProvider, Run
+
+MARKER = "fake_provider"
+_provider = pytest.StashKey["FakeProvider"]()
+_run = pytest.StashKey["Run"]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(script, **options): point LLM_BASE_URL and its like at a scripted provider "
+        "for this test; options are those of fake_provider.run. The run is the fixture fake_run.",
+    )
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A marked test has its run whether it asks for it or not."""
+    names: list[str] | None = getattr(item, "fixturenames", None)
+    if names is not None and "fake_run" not in names and item.get_closest_marker(MARKER):
+        names.append("fake_run")
+
+
+@pytest.fixture(scope="session")
+def fake_provider(request: pytest.FixtureRequest) -> Iterator[FakeProvider]:
+    """A scripted provider for the session: `with fake_provider.run("runaway") as run: ...`."""
+    from fakeprovider.kit import FakeProvider
+
+    with FakeProvider(_current_test) as provider:
+        request.config.stash[_provider] = provider
+        yield provider
+
+
+@pytest.fixture
+def fake_run(request: pytest.FixtureRequest, fake_provider: FakeProvider) -> Iterator[Run]:
+    """The run of a test that is marked with `fake_provider`."""
+    marker = request.node.get_closest_marker(MARKER)
+    if marker is None:
+        raise pytest.UsageError(
+            f"{request.node.nodeid} asks for fake_run and is not marked: add "
+            f'@pytest.mark.{MARKER}("runaway"), or use the fixture fake_provider'
+        )
+    run = fake_provider.run(*marker.args, **marker.kwargs)
+    request.node.stash[_run] = run
+    run.open()
+    yield run
+    run.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """The run of a marked test is checked as part of the test."""
+    result = yield
+    run = item.stash.get(_run, None)
+    if run is not None:
+        run.finish()
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows what its agent asked and was answered."""
+    report = yield
+    provider = item.config.stash.get(_provider, None)
+    if provider is not None and call.when == "call" and report.failed:
+        # Hypothesis runs its smallest failing example last.
+        runs = list(provider.recent)
+        for run in runs[-1:] if hasattr(getattr(item, "obj", None), "hypothesis") else runs:
+            report.sections.append((f"fakeprovider: {run.key}", run.transcript()))
+    if provider is not None and call.when == "teardown":
+        provider.recent.clear()
+    return report
+
+
+def _current_test() -> str:
+    return os.environ.get("PYTEST_CURRENT_TEST", "run").rpartition(" ")[0].rpartition("::")[2]
