@@ -55,12 +55,17 @@ async def perform(leg: Leg, calls: Sequence[PendingCall]) -> Stop | None:
     if not others:
         return None if work is None else await work
     tasks = [] if work is None else [asyncio.ensure_future(work)]
-    for call in others:
-        if gate(leg) is not None:
-            break
-        if (work := start(leg, call, shares)) is not None:
-            tasks.append(asyncio.ensure_future(work))
-    return weightiest([stop for stop in await _all(tasks) if stop is not None])
+    try:
+        for call in others:
+            if gate(leg) is not None:
+                break
+            if (work := start(leg, call, shares)) is not None:
+                tasks.append(asyncio.ensure_future(work))
+        found = await asyncio.gather(*tasks)
+    except BaseException:  # no tool's doing, a store's for one: nothing is left running behind it
+        await _end(tasks)
+        raise
+    return weightiest([stop for stop in found if stop is not None])
 
 
 def _runs_agent(leg: Leg, call: PendingCall) -> bool:
@@ -68,12 +73,8 @@ def _runs_agent(leg: Leg, call: PendingCall) -> bool:
     return tool is not None and tool.runs_agent
 
 
-async def _all(tasks: Sequence[asyncio.Future[Stop | None]]) -> list[Stop | None]:
-    """The results of all; if one raises, which is no tool's doing, the others are ended first."""
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
+async def _end(tasks: Sequence[asyncio.Future[Stop | None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
         await asyncio.wait(tasks)
-        raise

@@ -84,7 +84,7 @@ class Metered:
         """Write down that a request is about to be sent, and what it may cost at most."""
         state = self._leg.state
         state.request = Request(len(state.turns) + 1, grant.need.prompt, grant.need.output)
-        self._leg.save()
+        self._leg.save(durable=True)
 
     def _paid(self, reply: ModelReply, grant: Grant) -> ModelReply:
         self._charge_attempts(reply.attempts, grant)

@@ -19,15 +19,27 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from harness.models.base import Message
-from harness.state import CallRecord, LostRequest, Reading, RunState, TurnRecord
+from harness.state import (
+    CallRecord,
+    Check,
+    LostRequest,
+    Nudge,
+    Reading,
+    RunState,
+    SideRequest,
+    TurnRecord,
+)
 from harness.storage import RunBusy, StaleRun
 
 _LISTS: dict[str, type] = {
     "messages": Message,
     "turns": TurnRecord,
     "lost": LostRequest,
+    "checks": Check,
+    "beside": SideRequest,
     "results": CallRecord,
     "readings": Reading,
+    "nudges": Nudge,
 }
 """The lists of a state that only ever grow; everything else is the head, which stays small."""
 
@@ -105,11 +117,12 @@ class Store:
 
         Raises `StaleRun` where the store has another revision than the state was loaded at.
         """
+        lists = {kind: list(getattr(state, kind)) for kind in _LISTS}  # tools' threads add to them
         with self._transaction(durable):
             counts = self._counts(state)
-            for kind, count in zip(_LISTS, counts, strict=True):
-                self._append(state.run_id, kind, count, getattr(state, kind))
-            self._put_head(state)
+            for (kind, items), count in zip(lists.items(), counts, strict=True):
+                self._append(state.run_id, kind, count, items)
+            self._put_head(state, [len(items) for items in lists.values()])
         state.revision += 1
 
     def load(self, run_id: str) -> RunState:
@@ -170,10 +183,9 @@ class Store:
             ((run_id, kind, position, msgspec.json.encode(item)) for position, item in new),
         )
 
-    def _put_head(self, state: RunState) -> None:
+    def _put_head(self, state: RunState, counts: list[int]) -> None:
         lists: dict[str, Any] = {kind: [] for kind in _LISTS}
         head = msgspec.json.encode(msgspec.structs.replace(state, **lists))
-        counts = [len(getattr(state, kind)) for kind in _LISTS]
         self._connection.execute(
             f"INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?{', ?' * len(_LISTS)})",
             (state.run_id, state.revision + 1, state.status.value, head, *counts),

@@ -47,10 +47,10 @@ class MortalStore(Store):
     @staticmethod
     def point(state: RunState, durable: bool) -> str:
         turns = len(state.turns)
-        if durable:
-            return "the tool is marked"
         if state.request is not None:
             return f"request {turns + 1} is marked"
+        if durable:
+            return "the tool is marked"
         if state.reason == "approval":
             return "the approval is asked for"
         if any(call.decision for call in state.pending):
