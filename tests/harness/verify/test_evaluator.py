@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness import MaxCost, Price, RunState, Settings, run
+from harness import FakeClock, MaxCost, MaxTokens, Price, RetryPolicy, RunState, Settings, run
 from harness.models.base import Attempt, Message, ModelError, ModelReply, Usage
 from harness.scripted import ScriptedModel, says
 from harness.verify import Evaluator
@@ -127,3 +127,19 @@ def test_a_reserved_budget_without_room_for_the_check_ends_the_run_before_it() -
     assert (judge.requests, state.checks, state.cost_usd <= Decimal("0.1")) == ([], [], True)
     run(state, stop=MaxCost("9", reserve=True), verify=verify, **given)
     assert (state.reason, len(judge.requests), len(model.requests)) == ("verified", 1, 1)
+
+
+def test_each_try_of_a_check_must_fit_into_a_reserved_budget() -> None:
+    """A stream that broke has been charged, so the next try may have no room any more."""
+    broke = ModelError("reset", retryable=True, partial=ModelReply(usage=Usage(20_000, 0)))
+    judge = ScriptedModel([broke] * 3)
+    state = run(
+        RunState.start("task"),
+        model=ScriptedModel([says("done")]),
+        stop=MaxTokens(21_300, reserve=True),
+        verify=Evaluator(judge, "the goal"),
+        settings=Settings(max_output=100, retry=RetryPolicy(), verifier_retries=0),
+        clock=FakeClock(),
+    )
+    assert (state.status, state.reason) == ("budget_exceeded", "max_tokens")
+    assert (len(judge.requests), state.total_tokens) == (1, 1_100 + 20_000)
