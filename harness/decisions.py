@@ -62,6 +62,7 @@ def _check_edit(leg: Leg, call: PendingCall) -> None:
         call.signature = fingerprint.of_call(tool.name, tool.essential(checked.arguments))
         return
     call.phase, call.decision, call.note = "awaiting", None, checked.complaint
+    call.asked = leg.clock.time()
 
 
 def _expired(leg: Leg, call: PendingCall) -> bool:

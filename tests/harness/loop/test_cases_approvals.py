@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from harness import (
+    FakeClock,
     ListTrace,
     MaxTurns,
     RunState,
+    Settings,
     StaleDecision,
     Status,
     Tool,
@@ -330,3 +332,27 @@ def test_settle_is_only_for_calls_whose_outcome_is_unknown(ledger: Any) -> None:
     state = run(start(), model=asked(), tools=[gated(ledger)], stop=MaxTurns(5))
     with pytest.raises(StaleDecision):
         settle(state, "a", "it happened")
+
+
+def test_an_approval_that_lapsed_is_asked_about_anew_with_the_whole_time_to_decide(
+    ledger: Any,
+) -> None:
+    clock, model, tools = FakeClock(), asked(), [gated(ledger)]
+    settings = Settings(approval_expiry=100)
+
+    def go_on(state: RunState) -> RunState:
+        return run(
+            state, model=model, tools=tools, stop=MaxTurns(5), settings=settings, clock=clock
+        )
+
+    state = go_on(start())
+    clock.advance(90)
+    approve(state, "a", at=clock.time(), expires_in=5)
+    clock.advance(20)
+    state = go_on(state)
+    assert (state.reason, ledger.done) == ("approval", [])
+    clock.advance(20)
+    state = go_on(state)
+    assert waiting(state) == ["a"], "20 of 100 seconds have passed since it was asked again"
+    state = go_on(approve(state, "a", at=clock.time()))
+    assert (state.answer, ledger.done) == ("done", [1])
