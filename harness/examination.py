@@ -45,6 +45,9 @@ def _sort(leg: Leg, call: PendingCall, tool: Tool | None, checked: Checked) -> N
     call.final = tool.final
     call.fingerprint = fingerprint.of_call(tool.name, checked.arguments)
     call.declaration = fingerprint.of_declaration(tool.spec)
+    if _is_known_to_fail(leg.state, call):
+        settle_call(call, wording.KNOWN_TO_FAIL, "denied")
+        return
     call.phase = "ready"
     if _asks(leg, tool, call):
         call.phase, call.asked = "awaiting", leg.clock.time()
@@ -73,6 +76,11 @@ def _asks(leg: Leg, tool: Tool, call: PendingCall) -> bool:
         return tool.asks(call.args or {})
     except Exception:  # a predicate that fails has not said that nobody need be asked
         return True
+
+
+def _is_known_to_fail(state: RunState, call: PendingCall) -> bool:
+    """Whether the very same call has failed for good before."""
+    return any(record.permanent and record.call == call.signature for record in state.results)
 
 
 def _repeats_unknown(state: RunState, call: PendingCall) -> bool:

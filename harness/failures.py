@@ -74,7 +74,7 @@ def ambiguous(error: BaseException) -> bool:
 def result_of(value: Any) -> ToolResult:
     """Text as it is, a `ToolResult` as it says, anything else as compact JSON."""
     if isinstance(value, ToolResult):
-        return ToolResult(mend(value.text), value.outcome)
+        return msgspec.structs.replace(value, text=mend(value.text))
     if isinstance(value, str):
         return ToolResult(mend(value))
     if value is None:
@@ -100,7 +100,8 @@ def _failed(tool: Tool, error: BaseException, settings: Settings) -> Judgement:
     stop = _fatal(tool, _instructive(error)) if fatal else None
     if unknown:
         return Judgement(ToolResult(mend(wording.may_have(text)), "unknown"), stop)
-    return Judgement(ToolResult(mend(text), "error"), stop)
+    told = permanent and settings.permanent == "tell"
+    return Judgement(ToolResult(mend(text), "error", permanent=told), stop)
 
 
 def _text(error: BaseException, settings: Settings) -> str:

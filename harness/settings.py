@@ -17,8 +17,8 @@ class Settings:
 
     `errors`: what the model reads when a tool fails: `fatal` ends the run, `opaque` says only that
     it failed, `instructive` says what the tool said, a function makes the text of the exception.
-    `permanent`: what a `PermanentToolError` does: `as_error` like any other, `tell` adds that a
-    retry is pointless, `stop` ends the run.
+    `permanent`: what a `PermanentToolError` does: `as_error` like any other, `tell` says that a
+    retry is pointless and does not run the same call again, `stop` ends the run.
     `dedupe`: which repeated calls are answered from the earlier result: it saves the execution and
     no tokens. `all` caches writes too, and is there to show what that breaks.
     `unknown`: a call that was running when the process died and may not run again: `ask` a person,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from harness.models.base import Call, Message, Usage
+from harness.models.surrogates import mend
 from harness.view import View
 from harness.ways_out import Status, Stop, resumable
 
@@ -29,12 +30,14 @@ Phase = Literal["new", "awaiting", "ready", "started", "unknown", "done"]
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the transcript says of one call: the text the model reads and what happened.
 
-    A tool may return one itself, to say more than a text does.
+    A tool may return one itself, to say more than a text does. `permanent` says that the very same
+    call will come to the same: it is not run again.
     """
 
     text: str
     outcome: Outcome = "ok"
     cached: bool = False
+    permanent: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -121,7 +124,7 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     `call` is a digest of the tool and its arguments without cosmetic ones, `result` of the text
     that the model read. `effect` says that the call may have changed the world, `polls` how many
     equal results in a row its tool calls normal (0: not a polling tool), `final` that its result is
-    the answer of the run.
+    the answer of the run, `permanent` that the same call would come to the same.
     """
 
     turn: int
@@ -132,6 +135,7 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     effect: bool = False
     polls: int = 0
     final: bool = False
+    permanent: bool = False
 
 
 class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -305,10 +309,10 @@ class RunState(msgspec.Struct, omit_defaults=True):
         parent: str | None = None,
     ) -> RunState:
         """A new run on `task`; without `run_id` it gets a random one."""
-        opening = [Message("system", system)] if system is not None else []
+        opening = [Message("system", mend(system))] if system is not None else []
         return cls(
             run_id=run_id or uuid.uuid4().hex,
-            messages=[*opening, Message("user", task)],
+            messages=[*opening, Message("user", mend(task))],
             parent=parent,
         )
 

@@ -74,6 +74,7 @@ def _record(pending: PendingCall, result: ToolResult) -> CallRecord:
         effect=pending.effects and not result.cached and result.outcome in ("ok", "unknown"),
         polls=pending.polls,
         final=pending.final and result.outcome == "ok",
+        permanent=result.permanent,
     )
 
 

@@ -13,6 +13,7 @@ GO_ON = "Your last reply was cut off at the output limit. Go on exactly where it
 RESULT_LOST = "Not known: the result of this call is no longer part of the conversation."
 
 CUT_TOO = "Not run: cut off."
+KNOWN_TO_FAIL = "Not run: this very call failed before, for good. Do something else."
 FINISHED = "Not run: the run was finished by the call before."
 SUPERSEDED = "Not run: nobody decided on this call before the user wrote something new."
 REPEATS_UNKNOWN = "an earlier call like this one may have taken effect, nobody knows"
