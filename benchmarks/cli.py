@@ -19,6 +19,7 @@ from benchmarks.commands.growth import growth
 from benchmarks.commands.latency import latency
 from benchmarks.commands.listing import listing
 from benchmarks.commands.long import long_command
+from benchmarks.commands.outer import outer
 from benchmarks.commands.plan import plan
 from benchmarks.commands.publish import publish
 from benchmarks.commands.recover import recover
@@ -60,6 +61,7 @@ for command in (
     subagent_command,
     done,
     growth,
+    outer,
     everything,
 ):
     cli.add_command(command)

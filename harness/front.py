@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.cancel import Cancel
 from harness.charging import Pricing
@@ -22,6 +22,8 @@ from harness.storage import Storage
 from harness.tools import Tool
 from harness.trace import Trace
 from harness.verify.verifier import Verifier
+
+T = TypeVar("T")
 
 
 def run(
@@ -48,7 +50,7 @@ def run(
     if _inside_loop():
         raise RuntimeError("run() inside a running event loop: await arun() instead")
     signal = cancel or Cancel()
-    return _until_done(
+    return until_done(
         arun(
             state,
             model=model,
@@ -76,17 +78,20 @@ def _inside_loop() -> bool:
     return True
 
 
-def _until_done(coroutine: Coroutine[Any, Any, RunState], cancel: Cancel) -> RunState:
-    """Like `asyncio.run`, but a tool that ignores its cancellation does not keep it from ending."""
+def until_done(coroutine: Coroutine[Any, Any, T], cancel: Cancel) -> T:
+    """Like `asyncio.run`, but a tool that ignores its cancellation does not keep it from ending.
+
+    Ctrl-C sets `cancel`; the coroutine comes to its end, and then `KeyboardInterrupt` is raised.
+    """
     loop = asyncio.new_event_loop()
     try:
         with _interrupts(loop, cancel) as pressed:
-            state = loop.run_until_complete(coroutine)
+            result = loop.run_until_complete(coroutine)
     finally:
         _close(loop)
     if pressed.is_set():
         raise KeyboardInterrupt
-    return state
+    return result
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from scenarios.destructive import DESTRUCTIVE
 from scenarios.duplicate import DUPLICATE
 from scenarios.long import LONG
 from scenarios.plan import PLAN
+from scenarios.planned import PLANNED
 from scenarios.publish import PUBLISH
 from scenarios.recover import RECOVER
 from scenarios.runaway import RUNAWAY
@@ -34,6 +35,7 @@ SCENARIOS: dict[str, Scenario] = {
         GAMING,
         CIRCLING,
         SURVEY,
+        PLANNED,
     )
 }
 

@@ -53,8 +53,8 @@ def vague(goal: str) -> str | None:
     missing = [
         words
         for words, found in (
-            ("a check (tests that pass, a command, a file, a number)", CHECKS.search(goal)),
-            ("a bound (“or stop after 20 turns”)", BOUNDS.search(goal)),
+            ("check (tests that pass, a command, a file, a number)", CHECKS.search(goal)),
+            ("bound (“or stop after 20 turns”)", BOUNDS.search(goal)),
         )
         if not found
     ]

@@ -160,9 +160,11 @@ class _Loop:
             days = self.schedule.expiry / (24 * 60 * MINUTE)
             words = f"{days:g} days after it was made"
             self.ended = OuterStop(OuterKind.EXPIRED, evidence={"reason": words})
+        elif pace.ended:
+            self.ended = OuterStop(OuterKind.ENDED, evidence={"reason": pace.reason})
         else:
-            why = pace.reason if pace.ended else "the model did not say when to go on"
-            self.ended = OuterStop(OuterKind.ENDED, evidence={"reason": why})
+            words = "the model did not say when to go on"
+            self.ended = OuterStop(OuterKind.IDLE, evidence={"reason": words})
         self.setup.say(f"task {task.id} ends: {self.ended.evidence['reason']}")
         return None
 

@@ -108,6 +108,11 @@ class OuterReport(msgspec.Struct, frozen=True, omit_defaults=True):
         return sum((each.cost_usd for each in self.iterations), Decimal(0))
 
     @property
+    def unpriced(self) -> int:
+        """Requests whose price is not known, which `cost_usd` leaves out."""
+        return sum(each.unpriced for each in self.iterations)
+
+    @property
     def input_tokens(self) -> int:
         """Prompt tokens of all iterations."""
         return sum(each.input_tokens for each in self.iterations)

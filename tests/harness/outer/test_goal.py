@@ -218,7 +218,7 @@ def test_a_goal_that_names_no_check_or_no_bound_is_warned_about(
     text: str, missing: list[str], setup: Make, said: list[str]
 ) -> None:
     words = vague(text) or ""
-    assert [each for each in ("check", "bound") if f"a {each} (" in words] == missing
+    assert [each for each in ("check", "bound") if f"no {each} (" in words] == missing
     _, evaluator = judging(verdict("met"))
     made = setup(ScriptedModel([says("ok")]))
     asked = Goal(text=text, evaluator=evaluator)

@@ -195,7 +195,8 @@ def test_at_its_own_pace_the_model_names_a_delay_and_a_reason_and_may_end_it(
 def test_a_model_that_does_not_say_when_to_go_on_ends_it(setup: Make) -> None:
     made = setup(ScriptedModel([says("hm")]))
     report = go(start(), scheduled(made, every=None), made)
-    assert str(report.stop) == "ended_by_model: the model did not say when to go on"
+    assert str(report.stop) == "idle: the model did not say when to go on"
+    assert not report.done
 
 
 def test_a_delay_without_a_reason_is_asked_for_again(setup: Make) -> None:
@@ -204,7 +205,7 @@ def test_a_delay_without_a_reason_is_asked_for_again(setup: Make) -> None:
     report = go(state, scheduled(made, every=None), made)
     results = [m.content for m in state.messages if m.role == "tool"]
     assert results == ["Error: say why: the reason is shown to the user."]
-    assert report.stop.kind is OuterKind.ENDED
+    assert report.stop.kind is OuterKind.IDLE
 
 
 def test_several_tasks_share_the_conversation_and_one_that_ends_leaves_the_others(

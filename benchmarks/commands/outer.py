@@ -1,0 +1,215 @@
+"""`bench outer`: the loops around the loop, with models that finish, never finish, lie and talk."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import click
+import msgspec
+
+from benchmarks.options import Options, run_options
+from benchmarks.report import Report, Row, StopCell
+from benchmarks.runner import Conditions, effects
+from benchmarks.session import conditions, report_of, show
+from harness import FakeClock, MaxTurns, Price, RunState, Trace
+from harness.outer import (
+    Caps,
+    Goal,
+    OuterReport,
+    OuterStop,
+    Ralph,
+    Schedule,
+    Setup,
+    goal,
+    loop,
+    ralph,
+)
+from harness.trace import Event, TurnEvent
+from harness.verify import Evaluator
+from scenarios import Workspace, find
+from scenarios.planned import finished, works
+
+TURNS = MaxTurns(12)  # of one run, or of one round of a conversation
+ALL_TURNS = MaxTurns(60)  # of a goal, which is one run
+CAPS = Caps(iterations=8, cost="1.00")
+GOAL = "every item of plan.md is done and its file exists, or stop after 8 rounds"
+SMALL = Price("0.20", "0.80")  # USD per million tokens: the evaluator's own price
+MARKER = "COMPLETE"
+EVERY = 300.0  # seconds
+NOTES = (
+    "context: tokens of the first prompt of the first and of the last iteration. ralph begins "
+    "afresh, so it stays; loop and goal go on in one conversation, so it grows.",
+    "an evaluator's word is an opinion; where there is a check beside it, both have to agree.",
+)
+
+Work = Callable[[Setup, Workspace, Conditions], Coroutine[Any, Any, OuterReport]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: which loop, when it starts an iteration, and which model is in it."""
+
+    name: str
+    starts: str
+    script: str
+    work: Work
+
+
+@click.command()
+@run_options
+def outer(options: Options) -> None:
+    """ralph, loop and goal: when each starts, what an iteration costs, and why each stopped.
+
+    \b
+    ralph  a fresh run per iteration over a plan file; the check opens again what was only ticked
+    loop   the same conversation at an interval, or when the model says so
+    goal   the same conversation until a smaller model says that it is met
+    """
+    show(report(options), options)
+
+
+def report(options: Options) -> Report:
+    """One row per case; the clock of the loops is not waited for."""
+    with conditions(options, find("planned")) as shared:
+        found = [_run(case, shared) for case in CASES]
+    why = [f"{row.policy}: {stop}" for row, stop in found]
+    return report_of("outer", [row for row, _ in found], options, [*NOTES, *why])
+
+
+def _run(case: Case, shared: Conditions) -> tuple[Row, OuterStop]:
+    started, turns = time.perf_counter(), Turns(shared.trace)
+    with find("planned").workspace() as workspace:
+        found = asyncio.run(_drive(case, workspace, shared, turns))
+        row = _row(case, found, turns, effects(workspace))
+    wall_ms = round((time.perf_counter() - started) * 1000, 3)
+    return msgspec.structs.replace(row, wall_ms=wall_ms), found.stop
+
+
+def _row(case: Case, found: OuterReport, turns: Turns, done: dict[str, list[str]]) -> Row:
+    first, last = found.iterations[0], found.iterations[-1]
+    return Row(
+        policy=case.name,
+        turns=sum(each.turns for each in found.iterations),
+        tool_runs=sum(each.tool_runs for each in found.iterations),
+        prompt_tokens=turns.prompts,
+        completion_tokens=turns.completions,
+        input_tokens=found.input_tokens,
+        output_tokens=found.output_tokens,
+        cost_usd=None if found.unpriced else found.cost_usd,
+        status="done" if found.done else "not done",
+        stop=StopCell(str(found.stop.kind), found.stop.value, found.stop.limit),
+        effects=done,
+        extra={
+            "starts": case.starts,
+            "iterations": len(found.iterations),
+            "context": f"{first.context} → {last.context}",
+            "verified": "yes" if found.verified else "no",
+        },
+    )
+
+
+class Turns:
+    """Passes the trace on and keeps the tokens of each turn, of whatever run."""
+
+    def __init__(self, onward: Trace | None) -> None:
+        self._onward = onward
+        self.prompts: list[int] = []
+        self.completions: list[int] = []
+
+    def __call__(self, event: Event) -> None:
+        if self._onward is not None:
+            self._onward(event)
+        if isinstance(event, TurnEvent):
+            self.prompts.append(event.prompt_tokens)
+            self.completions.append(event.completion_tokens)
+
+
+async def _drive(case: Case, workspace: Workspace, shared: Conditions, turns: Turns) -> OuterReport:
+    model = shared.endpoint.model(case.script)
+    setup = Setup(
+        model=model,
+        tools=find("planned").tools(workspace),
+        stop=TURNS,
+        price=shared.price,
+        trace=turns,
+        clock=FakeClock(),
+    )
+    try:
+        return await case.work(setup, workspace, shared)
+    finally:
+        await model.aclose()
+
+
+async def _ralph(setup: Setup, workspace: Workspace, shared: Conditions) -> OuterReport:
+    planned = find("planned")
+    asked = Ralph(
+        root=workspace.files,
+        system=shared.padding + planned.system,
+        check=partial(works, workspace),
+        marker=MARKER,
+        keep=workspace.root / "book",
+    )
+    return await ralph(asked, setup, CAPS)
+
+
+async def _loop(
+    every: float | None, setup: Setup, workspace: Workspace, shared: Conditions
+) -> OuterReport:
+    planned = find("planned")
+    schedule = Schedule()
+    schedule.add(planned.task, setup.clock.time(), every)
+    state = RunState.start("", system=shared.padding + planned.system)
+    state.messages.pop()
+    return await loop(state, schedule, setup, CAPS)
+
+
+async def _goal(
+    judge: str, checked: bool, setup: Setup, workspace: Workspace, shared: Conditions
+) -> OuterReport:
+    planned = find("planned")
+    model = shared.endpoint.model(judge)
+    wanted = Goal(
+        text=GOAL,
+        evaluator=Evaluator(model, GOAL, price=SMALL),
+        check=partial(finished, workspace) if checked else None,
+    )
+    state = RunState.start(f"{planned.task} Goal: {GOAL}", system=shared.padding + planned.system)
+    try:
+        return await goal(state, wanted, replace(setup, stop=ALL_TURNS), CAPS)
+    finally:
+        await model.aclose()
+
+
+def _cases() -> list[Case]:
+    afresh, interval, pace, stops = (
+        "at once, afresh",
+        "every 5 min",
+        "when it says",
+        "when it stops",
+    )
+    by_interval, by_pace = partial(_loop, EVERY), partial(_loop, None)
+    return [
+        Case("ralph, finishes", afresh, "worker", _ralph),
+        Case("ralph, never finishes", afresh, "worker-stuck", _ralph),
+        Case("ralph, falsely claims", afresh, "worker-liar", _ralph),
+        Case("ralph, apologises", afresh, "worker-sorry", _ralph),
+        Case("ralph, quotes marker", afresh, "worker-quoting", _ralph),
+        Case("loop, interval", interval, "worker", by_interval),
+        Case("loop, own pace", pace, "worker", by_pace),
+        Case("loop, never finishes", pace, "worker-stuck", by_pace),
+        Case("loop, apologises", pace, "worker-sorry", by_pace),
+        Case("goal, finishes", stops, "worker", partial(_goal, "judge", True)),
+        Case("goal, never met", stops, "worker-stuck", partial(_goal, "judge-never", False)),
+        Case("goal, falsely claims", stops, "worker-liar", partial(_goal, "judge-gullible", True)),
+        Case("goal, apologises", stops, "worker-sorry", partial(_goal, "judge-gullible", False)),
+        Case("goal, idle", stops, "worker-quoting", partial(_goal, "judge-never", False)),
+        Case("goal, junk evaluator", stops, "worker-stuck", partial(_goal, "judge-junk", False)),
+    ]
+
+
+CASES = _cases()

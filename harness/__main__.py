@@ -1,0 +1,5 @@
+"""`python -m harness`."""
+
+from harness.commands.cli import main
+
+main()

@@ -1,0 +1,77 @@
+"""`python -m harness goal`: work until a second, smaller model says that the goal is met."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import click
+
+from harness.commands.options import USD, Options, cap_options, shared_options
+from harness.commands.session import SYSTEM, Session, caps, check_of, session
+from harness.commands.terminal import tell
+from harness.models.factory import make_model
+from harness.outer import Goal, goal
+from harness.prices import Price
+from harness.state import RunState
+from harness.verify.evaluator import Evaluator
+
+
+@click.command("goal")
+@click.argument("text", required=False)
+@click.option("--evaluator", metavar="MODEL", help="The evaluator's model. [default: --model]")
+@click.option("--evaluator-url", help="Where the evaluator is. [default: --base-url]")
+@click.option("--evaluator-price-in", type=USD, help="USD per million. [default: --price-in]")
+@click.option("--evaluator-price-out", type=USD, help="USD per million. [default: --price-out]")
+@click.option("--check", metavar="COMMAND", help="Has to exit with 0 as well.")
+@click.option("--resume", metavar="RUN_ID", help="Go on with an earlier goal.")
+@cap_options
+@shared_options
+def goal_command(
+    text: str | None,
+    evaluator: str | None,
+    evaluator_url: str | None,
+    evaluator_price_in: Decimal | None,
+    evaluator_price_out: Decimal | None,
+    check: str | None,
+    resume: str | None,
+    max_iterations: int | None,
+    max_seconds: float | None,
+    unlimited: bool,
+    options: Options,
+) -> None:
+    """Work on TEXT until an evaluator, asked each time the agent stops, says that it is met.
+
+    \b
+    python -m harness goal "pytest exits with 0, or stop after 20 turns" --max-iterations 10
+    """
+    limits = caps(options, max_iterations, max_seconds, unlimited)
+    with session(options) as here:
+        state = _state(here, text, resume)
+        tell(f"goal {state.run_id}")
+        judge = make_model(
+            options.protocol, evaluator_url or options.base_url, evaluator or options.model
+        )
+        own = (evaluator_price_in, evaluator_price_out)
+        price = options.price if None in own else Price(*own)  # type: ignore[arg-type]
+        wanted = Goal(
+            text=state.setup["goal"],
+            evaluator=Evaluator(judge, state.setup["goal"], price=price),
+            check=check_of(check, options),
+        )
+        report = here.drive(goal(state, wanted, here.setup, limits))
+        if state.answer:
+            click.echo(state.answer)
+        here.finish(report, f"python -m harness goal --resume {state.run_id}")
+
+
+def _state(here: Session, text: str | None, resume: str | None) -> RunState:
+    if (text is None) == (resume is None):
+        raise click.UsageError("say the goal, or --resume RUN_ID; not both")
+    if resume is not None:
+        state = here.load(resume)
+        if "goal" not in state.setup:
+            raise click.ClickException(f"run {resume} has no goal: go on with it by `run --resume`")
+        return state
+    state = RunState.start(str(text), system=SYSTEM)
+    state.setup.update(command="goal", goal=str(text))
+    return state

@@ -1,0 +1,90 @@
+"""`python -m harness loop`: a prompt again and again, at an interval or at the model's own pace."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import click
+
+from harness.commands.options import Options, cap_options, shared_options
+from harness.commands.session import SYSTEM, Session, caps, session
+from harness.commands.terminal import tell
+from harness.models.base import Message
+from harness.outer import Schedule, loop, loop_prompt, parse_interval
+from harness.state import RunState
+from harness.trace import Event, RunStopped, Trace
+
+
+@click.command("loop")
+@click.argument("prompt", required=False)
+@click.option("--every", metavar="INTERVAL", help="30s, 5m, 2h, 1d; without it, its own pace.")
+@click.option("--resume", metavar="RUN_ID", help="Go on with an earlier loop and its tasks.")
+@cap_options
+@shared_options
+def loop_command(
+    prompt: str | None,
+    every: str | None,
+    resume: str | None,
+    max_iterations: int | None,
+    max_seconds: float | None,
+    unlimited: bool,
+    options: Options,
+) -> None:
+    """Say PROMPT again and again in one conversation; it fires only between runs.
+
+    Without PROMPT: `loop.md` of the project, then of the user, else a maintenance prompt. An
+    interval ends on Ctrl-C, after seven days or at a cap; at its own pace the model says when to go
+    on and why, and may end it.
+
+    \b
+    python -m harness loop "Is the build green?" --every 5m --max-cost 1 --price-in 2 --price-out 12
+    """
+    limits = caps(options, max_iterations, max_seconds, unlimited)
+    with session(options, stop_default=50) as here:
+        state, schedule = _begin(here, prompt, every, resume)
+        tell(f"loop {state.run_id}")
+        setup = replace(here.setup, trace=answering(state, here.setup.trace))
+        report = here.drive(loop(state, schedule, setup, limits))
+        here.finish(report, f"python -m harness loop --resume {state.run_id}")
+
+
+def answering(state: RunState, onward: Trace) -> Trace:
+    """A trace that puts the answer of each round on standard output."""
+
+    def trace(event: Event) -> None:
+        onward(event)
+        if isinstance(event, RunStopped) and event.run_id == state.run_id and state.answer:
+            click.echo(state.answer)
+
+    return trace
+
+
+def _begin(
+    here: Session, prompt: str | None, every: str | None, resume: str | None
+) -> tuple[RunState, Schedule]:
+    """The conversation and its tasks: as an earlier process left them, or new."""
+    tasks = here.options.store_path.parent / "loops"
+    if resume is not None:
+        state = here.load(resume)
+        return state, Schedule(tasks / f"{resume}.json")
+    seconds = None if every is None else _interval(every)
+    if prompt is None:
+        prompt, source = loop_prompt(here.options.directory)
+        tell(f"prompt: {source}")
+    state = RunState.start("")
+    state.messages = [Message("system", SYSTEM)]
+    state.setup["command"] = "loop"
+    schedule = Schedule(tasks / f"{state.run_id}.json")
+    schedule.add(prompt, time.time(), seconds)
+    return state, schedule
+
+
+def _interval(text: str) -> float:
+    try:
+        seconds, words = parse_interval(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--every") from error
+    if words:
+        tell(words)
+    return seconds

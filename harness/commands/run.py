@@ -1,0 +1,78 @@
+"""`python -m harness run`: one run on a task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+
+import click
+
+from harness.commands.options import Options, shared_options
+from harness.commands.session import SYSTEM, Session, check_of, leave, session
+from harness.commands.terminal import tell
+from harness.conditions import MaxCost, MaxTokens
+from harness.state import RunState
+from harness.stop import Condition
+
+TURNS = 50
+
+
+@click.command()
+@click.argument("task", required=False)
+@click.option("--resume", metavar="RUN_ID", help="Go on with an earlier run.")
+@click.option("--check", metavar="COMMAND", help="Done only if this exits with 0.")
+@shared_options
+def run(task: str | None, resume: str | None, check: str | None, options: Options) -> None:
+    """One run on TASK, with tools over a directory.
+
+    Progress goes to standard error, the answer to standard output. Ctrl-C ends it resumably.
+
+    \b
+    python -m harness run "Why does test_dates fail?" --base-url http://127.0.0.1:8000
+    python -m harness run "Fix it." --check "pytest -q" --max-cost 0.50 --price-in 2 --price-out 12
+    """
+    with session(options, stop_default=TURNS) as here:
+        state = _state(here, task, resume)
+        tell(f"run {state.run_id}")
+        here.drive(_run(here, state, check))
+        _tell(state, here)
+
+
+def _state(here: Session, task: str | None, resume: str | None) -> RunState:
+    if (task is None) == (resume is None):
+        raise click.UsageError("say what to do, or --resume RUN_ID; not both")
+    if resume is not None:
+        return here.load(resume)
+    state = RunState.start(str(task), system=SYSTEM)
+    state.setup["command"] = "run"
+    return state
+
+
+async def _run(here: Session, state: RunState, check: str | None) -> RunState:
+    setup = replace(here.setup, verify=check_of(check, here.options), stop=None)
+    await setup.run(state, _limits(here))
+    return state
+
+
+def _limits(here: Session) -> Condition | None:
+    """The limits over the whole run, whatever process it began in."""
+    options = here.options
+    given = [
+        here.setup.stop,
+        None if options.max_cost is None else MaxCost(options.max_cost, reserve=True),
+        None if options.max_tokens is None else MaxTokens(options.max_tokens),
+    ]
+    limits = [condition for condition in given if condition is not None]
+    return reduce(or_, limits) if limits else None
+
+
+def _tell(state: RunState, here: Session) -> None:
+    if state.answer:
+        click.echo(state.answer)
+    cost = "cost unknown" if state.unpriced else f"${state.cost_usd:f}"
+    verified = " · verified" if state.verified else ""
+    tell(f"{state.status}: {state.stop} · {len(state.turns)} turns · {cost}{verified}")
+    if state.resumable:
+        tell(f"go on with: python -m harness run --resume {state.run_id}")
+    leave(state.status == "completed", cancelled=here.setup.cancel.cancelled)

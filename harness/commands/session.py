@@ -1,0 +1,146 @@
+"""One command from options to exit status: model, tools, store, a person, and Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import click
+
+from harness.cancel import Cancel
+from harness.charging import UnknownPrice
+from harness.commands.hands import hands
+from harness.commands.options import Options
+from harness.commands.terminal import Person, progress, tell
+from harness.conditions import MaxTurns
+from harness.front import until_done
+from harness.models.factory import make_model
+from harness.outer import Caps, OuterReport, Setup
+from harness.outer.setup import silent
+from harness.retry import RetryPolicy
+from harness.settings import Settings
+from harness.state import RunState
+from harness.storage import RunBusy, StaleRun
+from harness.store import NoSuchRun, Store
+from harness.trace import no_trace
+from harness.verify.command import CommandSucceeds
+
+T = TypeVar("T")
+
+INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
+SYSTEM = "You work on one project with the tools you have. Check what you did before you say done."
+
+
+@dataclass
+class Session:
+    """What a command needs; `drive` runs it and returns its result, also after Ctrl-C."""
+
+    options: Options
+    store: Store
+    setup: Setup
+
+    def drive(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run to the end; Ctrl-C ends it resumably, and what came of it is returned all the same.
+
+        Raises `click.ClickException` for what is the user's to mend.
+        """
+        result: list[T] = []
+
+        async def collected() -> None:
+            try:
+                result.append(await work)
+            finally:
+                await self.setup.model.aclose()
+
+        try:
+            until_done(collected(), self.setup.cancel)
+        except KeyboardInterrupt:
+            tell("interrupted")
+        except UnknownPrice as error:
+            raise click.UsageError(
+                f"--max-cost needs the price of {self.options.model!r}: give --price-in and "
+                "--price-out in USD per million tokens, or --prices FILE"
+            ) from error
+        except (RunBusy, StaleRun, ValueError) as error:
+            raise click.ClickException(str(error)) from error
+        if not result:
+            raise click.exceptions.Exit(INTERRUPTED)
+        return result[0]
+
+    def load(self, run_id: str) -> RunState:
+        """A run of the store; raises `click.ClickException` naming those there are."""
+        try:
+            return self.store.load(run_id)
+        except NoSuchRun as error:
+            known = ", ".join(self.store.run_ids()[-10:]) or "none"
+            raise click.ClickException(f"{error}; the latest are: {known}") from error
+
+    def finish(self, report: OuterReport, resume: str) -> None:
+        """Say what an outer loop came to, and leave with its exit status."""
+        cost = "cost unknown" if report.unpriced else f"${report.cost_usd:f}"
+        tell(
+            f"{report.loop}: {report.stop} · {len(report.iterations)} iterations · {cost} · "
+            f"verified: {'yes' if report.verified else 'no'}"
+        )
+        if not report.done:
+            tell(f"go on with: {resume}")
+        leave(report.done, cancelled=self.setup.cancel.cancelled)
+
+
+def leave(done: bool, *, cancelled: bool) -> None:
+    """End with 0 where the work is done, 130 after Ctrl-C, else 1."""
+    sys.exit(0 if done else INTERRUPTED if cancelled else 1)
+
+
+@contextmanager
+def session(options: Options, *, stop_default: int | None = None) -> Iterator[Session]:
+    """Everything a command needs, for as long as it lasts."""
+    cancel = Cancel()
+    turns = options.max_turns or stop_default
+    options.store_path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        model = make_model(options.protocol, options.base_url, options.model, stream=options.stream)
+    except ValueError as error:
+        raise click.UsageError(f"{error}; or give --base-url") from error
+    with Store(options.store_path) as store:
+        setup = Setup(
+            model=model,
+            tools=hands(options.directory, ask=not options.yes, protected=options.protect),
+            stop=None if turns is None else MaxTurns(turns),
+            price=options.price,
+            settings=Settings(retry=RetryPolicy()),
+            trace=no_trace if options.quiet else progress,
+            store=store,
+            cancel=cancel,
+            decide=Person(cancel),
+            say=silent if options.quiet else tell,
+        )
+        yield Session(options, store, setup)
+
+
+def caps(options: Options, iterations: int | None, seconds: float | None, none: bool) -> Caps:
+    """The caps of an outer loop; raises `click.UsageError` for 0, and where there is none."""
+    cost: Decimal | None = options.max_cost
+    try:
+        return Caps(
+            iterations=iterations,
+            cost=cost,
+            tokens=options.max_tokens,
+            seconds=seconds,
+            unlimited=none,
+        )
+    except ValueError as error:
+        words = str(error).partition(": give ")[0]
+        hint = "give --max-iterations, --max-cost, --max-tokens or --max-seconds, or --unlimited"
+        raise click.UsageError(f"{words}: {hint}" if words != str(error) else words) from error
+
+
+def check_of(command: str | None, options: Options) -> CommandSucceeds | None:
+    """A shell command as a check, None without one."""
+    if command is None:
+        return None
+    return CommandSucceeds(["sh", "-c", command], cwd=options.directory)

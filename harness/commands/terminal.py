@@ -1,0 +1,114 @@
+"""A person at a terminal: progress on standard error, decisions on what waits for one."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from harness.approvals import approve, reject
+from harness.cancel import Cancel
+from harness.state import Interruption, RunState
+from harness.trace import (
+    Beside,
+    Compaction,
+    Event,
+    LateEffect,
+    Note,
+    RequestLost,
+    RequestRetried,
+    RunStopped,
+    ToolEnd,
+    ToolProgress,
+    TurnEvent,
+    Verification,
+)
+
+SHOWN = 2_000  # characters of arguments
+
+
+def tell(words: str) -> None:
+    """A line on standard error."""
+    click.echo(words, err=True)
+
+
+def progress(event: Event) -> None:
+    """What happens in a run, a line each; a trace."""
+    words = _words(event)
+    if words:
+        tell(words)
+
+
+def _words(event: Event) -> str:
+    match event:
+        case TurnEvent():
+            cost = "cost unknown" if event.cost_usd is None else f"${event.cost_usd:f} so far"
+            counts = f"{event.prompt_tokens:,} in, {event.completion_tokens:,} out"
+            return f"turn {event.turn}: {counts}, {cost}"
+        case ToolEnd():
+            return f"  {event.tool}: {event.outcome}, {event.ms:.0f} ms"
+        case ToolProgress():
+            return f"  {event.tool}: {event.label}"
+        case Verification():
+            return f"check of turn {event.turn}: {event.verdict} {event.feedback}".rstrip()
+        case Compaction():
+            return f"history cut: {event.before:,} → {event.after:,} characters are sent"
+        case Beside():
+            return f"  {event.purpose}: {event.prompt_tokens:,} in, {event.completion_tokens:,} out"
+        case RequestRetried():
+            return f"  asking again in {event.wait:.1f} s: {event.message}"
+        case RequestLost():
+            return f"  request lost: {event.why}"
+        case LateEffect():
+            return f"  {event.tool} ended after it was given up"
+        case Note():
+            return f"  note: {event.text}"
+        case RunStopped():
+            return f"{event.status}: {event.reason} after {event.turns} turns"
+    return ""
+
+
+class Person:
+    """Decides on the calls that wait, at the terminal; Ctrl-C there stops the run."""
+
+    def __init__(self, cancel: Cancel) -> None:
+        self._cancel = cancel
+
+    def __call__(self, state: RunState) -> bool:
+        """Ask about each call that waits; whether the run may go on."""
+        for wait in state.interruptions:
+            with _interruptible():
+                try:
+                    self._decide(state, wait)
+                except (click.Abort, KeyboardInterrupt):
+                    tell("")
+                    self._cancel.set("the user left the question open")
+                    return False
+        return True
+
+    def _decide(self, state: RunState, wait: Interruption) -> None:
+        shown = json.dumps(wait.args, ensure_ascii=False)[:SHOWN]
+        unknown = wait.type == "unknown_outcome"
+        odd = " (it may have run before; yes runs it again)" if unknown else ""
+        tell(f"\n{wait.tool} {shown}{odd}" + (f"\n{wait.note}" if wait.note else ""))
+        choices = click.Choice(["y", "n"] if unknown else ["y", "n", "a"])
+        words = "run it? y, n" + ("" if unknown else ", a: always, for this run")
+        answer = click.prompt(words, type=choices, show_choices=False, err=True)
+        if answer == "n":
+            reason = click.prompt("why not", default="", show_default=False, err=True)
+            reject(state, wait.call_id, reason or None, by="terminal")
+        else:
+            approve(state, wait.call_id, always=answer == "a", by="terminal")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C break off a question: the loop's own handler only takes note of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
