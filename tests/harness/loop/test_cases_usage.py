@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.replies import Pace, Reply, say
+from fakeprovider.replies import Pace, Reply
+from fakeprovider.replies import say as words
 from fakeprovider.server import Server
-from harness import Cancel, MaxTokens, MaxTurns, Price, RunState, Settings, arun, tool
+from harness import Cancel, MaxTokens, MaxTurns, Price, RunState, Settings, arun, say, tool
 from harness.models import PROTOCOLS, Model, make_model
 from harness.verify import Evaluator
 
@@ -20,14 +21,19 @@ WORDS = 500
 
 def talker(conversation: Conversation) -> Reply:
     """Says five hundred words, one after the other; then that it is done."""
-    if len(conversation.user_messages) > 1:
-        return say("done")
-    return Reply(say("word " * WORDS).blocks, pace=Pace(tokens_per_second=1_500))
+    if conversation.seen("be brief"):
+        return words("done")
+    return Reply(words("word " * WORDS).blocks, pace=Pace(tokens_per_second=1_500))
+
+
+def drone(conversation: Conversation) -> Reply:
+    """Takes its time."""
+    return Reply(words("word " * WORDS).blocks, pace=Pace(tokens_per_second=50))
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server("runaway", scripts={"talker": talker}) as server:
+    with Server("runaway", scripts={"talker": talker, "drone": drone}) as server:
         yield server
 
 
@@ -59,10 +65,10 @@ def test_C06a_a_budget_ends_a_run_though_no_reply_ever_says_what_it_used(
     model = make_model(dialect, url, "runaway", stream=stream)
     state = go(model, stop=MaxTokens(2_000) | MaxTurns(40))
     assert (state.reason, state.estimated) == ("max_tokens", True)
-    used = [exchange for exchange in server.journal.exchanges if exchange.run == run_key]
+    used = [exchange.usage for exchange in server.journal.exchanges(run_key)]
     assert len(used) == len(state.turns) > 1
-    assert state.input_tokens >= sum(exchange.usage.prompt for exchange in used)
-    assert state.output_tokens >= sum(exchange.usage.completion for exchange in used)
+    assert state.input_tokens >= sum(usage.prompt_tokens for usage in used if usage)
+    assert state.output_tokens >= sum(usage.completion_tokens for usage in used if usage)
 
 
 def test_C06a_or_ends_after_the_first_reply_where_usage_is_required(server: Server) -> None:
@@ -92,21 +98,22 @@ def test_C06b_a_stream_that_is_cut_off_is_charged_for_what_came_and_once(
     assert lost.usage.completion_tokens >= 300
     assert lost.usage.prompt_tokens >= 5
     assert state.cost_usd == lost.cost_usd == price.cost(lost.usage)
-    state.messages[-1:] = [state.messages[-1], state.messages[-1]]
-    state = go(make_model(dialect, url, "talker", stream=True), state, stop=None, price=price)
+    cut_off = make_model(dialect, url, "talker", stream=True)
+    state = go(cut_off, say(state, "be brief"), stop=None, price=price)
     assert (state.status, state.answer) == ("completed", "done")
     assert len(state.lost) == 1, "the request that was cut off is not charged again"
-    assert state.output_tokens == lost.usage.completion_tokens + 1
+    (turn,) = state.turns
+    assert state.output_tokens == lost.usage.completion_tokens + turn.usage.completion_tokens
 
 
 def test_C06_an_evaluator_that_is_cut_off_is_charged_too(server: Server) -> None:
     signal = Cancel()
-    judge = make_model("chat", server.url_for("talker"), "talker", stream=True)
+    judge = make_model("chat", server.url_for("drone"), "drone", stream=True)
 
     async def drive() -> RunState:
         state = RunState.start("task")
-        asyncio.get_running_loop().call_later(0.25, signal.set, "enough")
-        model = make_model("chat", server.url_for("judge"), "judge")
+        asyncio.get_running_loop().call_later(1.0, signal.set, "enough")
+        model = make_model("chat", server.url_for("judge"), "judge")  # it says something
         await arun(state, model=model, stop=None, cancel=signal, verify=Evaluator(judge, "g"))
         await model.aclose()
         await judge.aclose()
