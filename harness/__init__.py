@@ -24,6 +24,7 @@ from harness.conditions import (
     TruncatedReplies,
     parse_stop,
 )
+from harness.context import ContextPolicy
 from harness.front import run
 from harness.loop import arun
 from harness.markers import has_marker
@@ -32,10 +33,12 @@ from harness.process import Finished, ProcessCancelled, run_process, tool_enviro
 from harness.retry import RetryBudget, RetryingModel, RetryPolicy
 from harness.settings import Settings
 from harness.state import (
+    Check,
     Interruption,
     LostRequest,
     PendingCall,
     RunState,
+    SideRequest,
     ToolResult,
     TurnRecord,
 )
@@ -55,6 +58,7 @@ from harness.tools import (
 )
 from harness.trace import JsonlTrace, ListTrace, Trace
 from harness.transcript import close, say
+from harness.verify import Claim, Verdict, Verifier
 from harness.ways_out import WAYS_OUT, Status, Stop, StopKind
 
 __all__ = [
@@ -63,9 +67,12 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "Cancel",
+    "Check",
+    "Claim",
     "Clock",
     "Condition",
     "ConsecutiveErrors",
+    "ContextPolicy",
     "ContextWindow",
     "Deadline",
     "EmptyReplies",
@@ -102,6 +109,7 @@ __all__ = [
     "RunState",
     "Says",
     "Settings",
+    "SideRequest",
     "StaleDecision",
     "StaleRun",
     "Status",
@@ -121,6 +129,8 @@ __all__ = [
     "TurnRecord",
     "UnknownPrice",
     "UnsafeRejection",
+    "Verdict",
+    "Verifier",
     "approve",
     "arun",
     "close",

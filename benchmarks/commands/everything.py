@@ -11,9 +11,12 @@ from benchmarks.commands import (
     cancel,
     denied,
     destructive,
+    done,
     duplicate,
+    growth,
     latency,
     long,
+    outer,
     plan,
     publish,
     recover,
@@ -57,5 +60,8 @@ def _makers(options: Options) -> Iterator[Callable[[Options], Report]]:
     yield subagent.report
     yield resume.report
     yield cancel.report
+    yield done.report
+    yield growth.report
+    yield outer.report
     if not options.base_url:  # it sets the provider's pace
         yield latency.report
