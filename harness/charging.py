@@ -50,7 +50,7 @@ def refuse_unpriced(pricing: Pricing, model: str) -> None:
 
 def rates(price: Price) -> tuple[Decimal, Decimal]:
     """USD per token at most: of the prompt, where it may be written to a cache, and of output."""
-    return max(price.input, price.cache_write or Decimal(0)) / MILLION, price.output / MILLION
+    return max(price.input, price.write) / MILLION, price.output / MILLION
 
 
 def worst(price: Price | None, prompt: int, output: int) -> Decimal:

@@ -47,6 +47,11 @@ class Price:
         self.cached = None if cached is None else _amount("cached", cached)
         self.cache_write = None if cache_write is None else _amount("cache_write", cache_write)
 
+    @property
+    def write(self) -> Decimal:
+        """USD per million tokens of a cache write, the dearest there is where it is not known."""
+        return self.input * _DEAREST_WRITE if self.cache_write is None else self.cache_write
+
     def cost(self, usage: Usage) -> Decimal:
         """USD of one request, unrounded: see `cost`."""
         return cost(usage, self)
@@ -130,11 +135,10 @@ def cost(usage: Usage, price: Price) -> Decimal:
     cached = 0 if inconsistent(usage) else usage.cached_tokens
     prompt = max(usage.prompt_tokens, usage.cached_tokens + written)
     read_price = price.input if price.cached is None else price.cached
-    write_price = price.input * _DEAREST_WRITE if price.cache_write is None else price.cache_write
     total = (
         (prompt - cached - written) * price.input
         + cached * read_price
-        + written * write_price
+        + written * price.write
         + usage.completion_tokens * price.output
     )
     return total / _MILLION

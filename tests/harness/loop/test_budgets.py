@@ -275,12 +275,16 @@ def test_C05_two_parallel_children_hold_what_they_may_use() -> None:
 def test_what_each_budget_leaves_for_the_output(
     budget: Condition, prompt: int, output: int, allowed: int | None
 ) -> None:
-    grant = _account(budget).admit(prompt, output, 4096, Price("1", "10"))
+    price = Price("1", "10", cache_write="0")
+    grant = _account(budget).admit(prompt, output, 4096, price)
     assert (grant.max_output if isinstance(grant, Grant) else None) == allowed
 
 
-def test_a_price_with_cache_writes_is_reserved_at_the_dearer_rate() -> None:
-    price = Price("1", "10", cache_write="2")
+@pytest.mark.parametrize("write", ["1.25", "2", None])
+def test_a_prompt_is_reserved_at_the_rate_of_a_cache_write_where_that_is_dearer_or_unknown(
+    write: str | None,
+) -> None:
+    price = Price("1", "10", cache_write=write)
     grant = _account(MaxCost("1", reserve=True)).admit(1_000, 100, 4096, price)
     assert isinstance(grant, Grant)
     assert grant.need.cost == price.cost(Usage(1_000, 100, cache_write_tokens=1_000))

@@ -11,7 +11,7 @@ import pytest
 from harness import FakeClock, MaxTurns, Price, Tool, tool
 from harness.outer import Setup
 
-PRICE = Price("1", "10")
+PRICE = Price("1", "10", cache_write="1")
 
 
 @pytest.fixture
