@@ -67,6 +67,7 @@ class Leg:
     _active: float = field(init=False)
     _waited: float = field(init=False)
     _pausing: float | None = field(init=False, default=None)
+    _before: tuple[int, Decimal] = field(init=False)
 
     def __post_init__(self) -> None:
         self.account = Account(
@@ -86,6 +87,7 @@ class Leg:
         self._began = self.clock.monotonic()
         self._elapsed = max(times.elapsed, now - times.started)
         self._active, self._waited = times.active, times.waited
+        self._before = len(self.state.turns), self.state.cost_usd
         self.state.legs += 1
         if self.state.status is not Status.RUNNING:
             self.state.reopen()
@@ -214,6 +216,9 @@ class Leg:
                 stop.reason,
                 len(self.state.turns),
                 self.known_cost,
+                self.state.legs,
+                len(self.state.turns) - self._before[0],
+                None if self.known_cost is None else self.known_cost - self._before[1],
             )
         )
 

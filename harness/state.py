@@ -352,12 +352,14 @@ class RunState(msgspec.Struct, omit_defaults=True):
 
     def _joined_text(self) -> str:
         """The last reply's text, and before it what it went on from, if that was cut."""
-        *earlier, last = self.turns
-        texts = [self.messages[last.sent].content or ""]
+        *earlier, after = self.turns
+        texts = [self.messages[after.sent].content or ""]
         for turn in reversed(earlier):
-            if turn.finish != "length" or turn.calls or turn.empty:
+            cut = turn.finish == "length" and not turn.calls and not turn.empty
+            if not cut or after.sent != turn.sent + 2:  # between them stands "go on", nothing else
                 break
             texts.append(self.messages[turn.sent].content or "")
+            after = turn
         return "".join(reversed(texts))
 
     def _final_result(self, turn: TurnRecord) -> str | None:

@@ -157,12 +157,19 @@ class Beside(Event, frozen=True, tag="side_request"):
 
 
 class RunStopped(Event, frozen=True, tag="run_stopped"):
-    """A leg has ended: the last event of each."""
+    """A leg has ended: the last event of each.
+
+    `turns` and `cost_usd` are those of the run so far, over all legs, so they must not be added up;
+    `leg_turns` and `leg_cost_usd` are those of leg number `leg` alone.
+    """
 
     status: Status
     reason: str
     turns: int
     cost_usd: Decimal | None
+    leg: int
+    leg_turns: int
+    leg_cost_usd: Decimal | None
 
 
 Trace = Callable[[Event], None]
