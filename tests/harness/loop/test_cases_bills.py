@@ -148,14 +148,14 @@ def test_B18_silence_is_an_error_that_is_retried_and_charged(
     key = f"b18-{fault.replace(',', '-').replace('=', '-')}"
     url = server.url_for(f"plan;turn_offset=2;fault={fault},times=1", run=key)
     model, trace, price = ChatModel(url, "m", stream=True, timeouts=QUICK), ListTrace(), Price(1, 1)
-    settings = Settings(retry=RetryPolicy(base=0.01))
+    settings = Settings(retry=RetryPolicy(base=0.01, charged=5))  # a busy machine is slow too
     state = run(start(), model=model, stop=CAP, settings=settings, trace=trace, price=price)
     assert state.status is Status.COMPLETED
-    (retried,) = (event for event in trace.events if isinstance(event, RequestRetried))
-    assert said in retried.message
-    (lost,) = state.lost
-    assert (lost.usage.estimated, lost.cost_usd) == (True, price.cost(lost.usage))
-    assert len(server.journal.exchanges(key)) == 2
+    retried = [event for event in trace.events if isinstance(event, RequestRetried)]
+    assert said in retried[0].message
+    assert len(state.lost) == len(retried) == len(server.journal.exchanges(key)) - 1
+    assert all(lost.usage.estimated for lost in state.lost)
+    assert state.lost[0].cost_usd == price.cost(state.lost[0].usage)
 
 
 def test_B18_without_retries_it_is_a_stop_that_says_so_and_can_be_resumed(server: Server) -> None:
