@@ -232,3 +232,34 @@ def mortal(tmp_path: Path) -> Any:
     names = runpy.run_path(str(SCRIPT))
     names["go"].__globals__.update(FOLDER=tmp_path, POINT="", KIND="unsafe")
     return SimpleNamespace(**names)
+
+
+def test_I4_killed_in_the_middle_of_an_answer_the_providers_journal_is_covered(
+    processes: Any, server: Any, tmp_path: Path
+) -> None:
+    """A real provider, a real socket: what its journal adds up to is charged, and nothing less."""
+    script = SCRIPT.with_name("mortal_plan.py")
+    url = server.url_for("plan", run="killed-in-the-answer")
+    codes = []
+    for dies in (True, False):
+        given = {"GIVEN": (tmp_path, url, dies)}
+        process = processes.Process(
+            target=runpy.run_path, args=(str(script),), kwargs={"init_globals": given}
+        )
+        process.start()
+        process.join(20)
+        codes.append(process.exitcode)
+    assert codes == [-signal.SIGKILL, 0]
+    with Store(tmp_path / "runs.db") as store:
+        state = store.load("r")
+    exchanges = server.journal.exchanges("killed-in-the-answer")
+    assert (state.status, len(state.turns), len(state.lost)) == (Status.COMPLETED, 3, 1)
+    assert state.answer == "errors.log mentions a timeout: worker 7 timed out after 30000 ms."
+    assert len(exchanges) == 4
+    assert not any(exchange.violations for exchange in exchanges)
+    used = [exchange.usage for exchange in exchanges if exchange.usage is not None]
+    assert state.input_tokens >= sum(usage.prompt_tokens for usage in used)
+    assert state.output_tokens >= sum(usage.completion_tokens for usage in used)
+    accepted = [turn.usage.prompt_tokens for turn in state.turns]
+    assert accepted[2] == max(usage.prompt_tokens for usage in used)
+    assert state.lost[0].usage.prompt_tokens >= accepted[2]
