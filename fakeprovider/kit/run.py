@@ -100,6 +100,11 @@ class Run:
             return list(self._exchanges)
 
     @property
+    def admitted(self) -> int:
+        """How many requests have come in, those under way included."""
+        return self._admitted
+
+    @property
     def tally(self) -> Tally:
         """The requests counted: turns, retries, errors, tokens."""
         found = Tally()

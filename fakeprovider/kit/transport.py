@@ -33,9 +33,10 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         """For `httpx.AsyncClient`."""
         await request.aread()
         exchange = _Exchange(request)
-        answer = self._start(request, exchange)
+        answer = asyncio.wrap_future(self._start(request, exchange))
+        answer.add_done_callback(_retrieved)
         try:
-            return await asyncio.shield(asyncio.wrap_future(answer))
+            return await asyncio.shield(answer)
         except asyncio.CancelledError:
             _loop().call_soon_threadsafe(exchange.over.set)  # the client has left
             raise
@@ -110,6 +111,12 @@ def _scope(request: httpx.Request, line: asyncio.Transport) -> Scope:
         "client": ("127.0.0.1", 0),
         "extensions": {EXTENSION: line},
     }
+
+
+def _retrieved(answer: asyncio.Future[httpx.Response]) -> None:
+    """An answer that nobody waits for any more may fail in silence."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 @cache

@@ -1,0 +1,25 @@
+"""The contract of an agent loop that stops: `check_stop_contract`."""
+
+from fakeprovider.contract.case import Case
+from fakeprovider.contract.checking import (
+    CannotRun,
+    ContractBroken,
+    Failure,
+    check_stop_contract,
+)
+from fakeprovider.contract.clause import ContractClause
+from fakeprovider.contract.clauses import CONTRACT
+from fakeprovider.contract.limits import Limits, OfferedTool, Report
+
+__all__ = [
+    "CONTRACT",
+    "CannotRun",
+    "Case",
+    "ContractBroken",
+    "ContractClause",
+    "Failure",
+    "Limits",
+    "OfferedTool",
+    "Report",
+    "check_stop_contract",
+]

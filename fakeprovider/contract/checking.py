@@ -1,0 +1,140 @@
+"""The contract held against an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis.errors import Flaky
+
+from fakeprovider.contract import scripts
+from fakeprovider.contract.clause import ContractClause
+from fakeprovider.contract.clauses import CONTRACT
+from fakeprovider.contract.commands import adapter_for
+from fakeprovider.contract.limits import Adapter, Report
+from fakeprovider.contract.trial import Stage, Trial
+from fakeprovider.kit import FakeProvider
+from fakeprovider.kit.inline import Mapped
+from fakeprovider.verdict import ClauseResult, UnknownClause
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A clause that does not hold, and the smallest case found that shows it."""
+
+    result: ClauseResult
+    trial: Trial
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.result.clause}: {self.result.detail}",
+            self.result.rationale,
+            repr(self.trial.case),
+            self.trial.transcript,
+        ]
+        if self.trial.error:
+            lines.append(f"the agent raised: {self.trial.error}")
+        return "\n".join(lines)
+
+
+class ContractBroken(AssertionError):
+    """The agent breaks the contract: `clauses` are the names of those it breaks."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        self.failures = tuple(failures)
+        self.clauses = tuple(failure.result.clause for failure in failures)
+        told = "\n\n".join(map(str, failures))
+        super().__init__(f"the stop contract is broken: {', '.join(self.clauses)}\n\n{told}")
+
+
+class CannotRun(AssertionError):
+    """The agent does not get through a plain task, so that nothing can be said of its stops."""
+
+
+def check_stop_contract(
+    run: Adapter | Sequence[str],
+    *,
+    clauses: Collection[str] = (),
+    skip: Collection[str] = (),
+    examples: int = 5,
+    in_process: bool = False,
+    tools: Mapped | None = None,
+    patience: float = 30.0,
+) -> list[ClauseResult]:
+    """Hold the contract against an agent: generated scripts, limits and faults, clause by clause.
+
+    `run` is called with a base URL and `Limits` and returns a `Report` or None; or it is a command,
+    which gets the same from its environment. `clauses` are checked (all without), `skip` are not.
+    `examples` are played per clause, each at most `patience` seconds. With `in_process` the agent
+    is to use `limits.transport`, an httpx transport, and no socket is opened. `tools` maps
+    `read_note`, `add_note` and `delete_note` to tools of your own, where `limits.tools` cannot be
+    offered.
+
+    Returns a result per clause: pass, not applicable, or not observable where the report does not
+    promise what the clause is about. Raises `ContractBroken` with the smallest case of each clause
+    that fails, `CannotRun`, and `UnknownClause`.
+    """
+    wanted = [clause for clause in _named(clauses) if clause.name not in {*skip}]
+    adapter = run if callable(run) else adapter_for(run, patience)
+    with FakeProvider(lambda: "contract") as provider:
+        stage = Stage(provider, adapter, in_process=in_process, tools=tools, patience=patience)
+        promised = _promised(stage)
+        found = [_check(clause, stage, promised, examples) for clause in wanted]
+    failures = [one for one in found if isinstance(one, Failure)]
+    if failures:
+        raise ContractBroken(failures)
+    return [one for one in found if isinstance(one, ClauseResult)]
+
+
+def _named(names: Collection[str]) -> list[ContractClause]:
+    for name in names:
+        if name not in CONTRACT:
+            raise UnknownClause(f"unknown clause {name!r}; there are: {', '.join(CONTRACT)}")
+    return [clause for clause in CONTRACT.values() if not names or clause.name in names]
+
+
+def _promised(stage: Stage) -> Report:
+    """What the adapter reports of a plain run; raises `CannotRun`."""
+    trial = stage.play(scripts.plain())
+    wrong = [one for one in trial.exchanges if one.status >= 400]
+    if trial.error or not trial.ended or not trial.exchanges or wrong:
+        why = trial.error or ("it made no request" if not trial.exchanges else "it did not end")
+        raise CannotRun(f"the agent does not get through a plain task: {why}\n{trial.transcript}")
+    return trial.report
+
+
+def _check(
+    clause: ContractClause, stage: Stage, promised: Report, examples: int
+) -> ClauseResult | Failure:
+    if not clause.needs(promised):
+        told = f"the adapter's report does not promise it: {clause.promise}"
+        return ClauseResult(clause.name, "not observable", told, (), clause.rationale, clause.link)
+    results: list[ClauseResult] = []
+    failures: list[Failure] = []
+
+    @settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+    )
+    @given(clause.cases)
+    def holds(case: object) -> None:
+        trial = stage.play(case)  # type: ignore[arg-type]  # given() gives what cases() makes
+        result = clause.apply(trial)
+        results.append(result)
+        if result.failed:
+            failures.append(Failure(result, trial))
+            raise AssertionError(result.detail)
+
+    try:
+        holds()
+    except (AssertionError, Flaky):
+        return failures[-1]
+    passes = [one for one in results if one.result == "pass"]
+    return (passes or results)[-1]
