@@ -99,6 +99,37 @@ JOBS = (
         client="codex",
         rules=("call_replaced", "side_request"),
     ),
+    Job(
+        "opencode",
+        ("opencode-ai@1.18.33",),
+        ("chat",),
+        "opencode.mjs",
+        client="opencode",
+        rules=("call_replaced", "side_request", "not_offered"),
+    ),
+    Job(
+        "smolagents",
+        ("smolagents[openai]==1.26.0",),
+        ("chat",),
+        "smolagents_py.py",
+        client="smolagents",
+    ),
+    Job(
+        "inspect",
+        ("inspect-ai==0.3.285", "openai==3.57.0"),
+        ("chat", "responses"),
+        "inspect_py.py",
+        client="inspect",
+        rules=("side_request",),
+    ),
+    Job(
+        "mini-swe-agent",
+        ("mini-swe-agent==2.4.6",),
+        ("chat",),
+        "mini_swe_agent_py.py",
+        client="mini-swe-agent",
+        rules=("call_replaced",),
+    ),
 )
 
 
