@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from fakeprovider.server import Server
-from fakeprovider.tokens import count
 from harness import (
     ActiveTime,
     FakeClock,
@@ -34,12 +33,6 @@ from harness.scripted import ScriptedModel, calls, says
 from harness.trace import RequestRetried, RunStopped
 
 CAP = MaxTurns(20)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tokenizer() -> None:
-    """Loaded before anything is timed."""
-    count("")
 
 
 def start() -> RunState:
@@ -136,6 +129,14 @@ def test_C07d_an_unknown_model_under_a_budget_is_refused_and_without_one_unprice
 # B18
 
 
+@pytest.fixture(scope="module")
+def warm(server: Server) -> Server:
+    """A provider that has loaded all it needs before anything is timed."""
+    model = ChatModel(server.url_for("plan;turn_offset=2", run="warm"), "m", stream=True)
+    assert run(start(), model=model, stop=CAP).status is Status.COMPLETED
+    return server
+
+
 QUICK = Timeouts(first=1.0, stall=0.3)
 
 
@@ -149,24 +150,24 @@ QUICK = Timeouts(first=1.0, stall=0.3)
     ],
 )
 def test_B18_silence_is_an_error_that_is_retried_and_charged(
-    server: Server, fault: str, said: str
+    warm: Server, fault: str, said: str
 ) -> None:
     """Comments are no sign of life: they show that a proxy is alive, not that a model writes."""
     key = f"b18-{fault.replace(',', '-').replace('=', '-')}"
-    url = server.url_for(f"plan;turn_offset=2;fault={fault},times=1", run=key)
+    url = warm.url_for(f"plan;turn_offset=2;fault={fault},times=1", run=key)
     model, trace, price = ChatModel(url, "m", stream=True, timeouts=QUICK), ListTrace(), Price(1, 1)
     settings = Settings(retry=RetryPolicy(base=0.01, charged=5))  # a busy machine is slow too
     state = run(start(), model=model, stop=CAP, settings=settings, trace=trace, price=price)
     assert state.status is Status.COMPLETED
     retried = [event for event in trace.events if isinstance(event, RequestRetried)]
     assert said in retried[0].message
-    assert len(state.lost) == len(retried) == len(server.journal.exchanges(key)) - 1
+    assert len(state.lost) == len(retried) == len(warm.journal.exchanges(key)) - 1
     assert all(lost.usage.estimated for lost in state.lost)
     assert state.lost[0].cost_usd == price.cost(state.lost[0].usage)
 
 
-def test_B18_without_retries_it_is_a_stop_that_says_so_and_can_be_resumed(server: Server) -> None:
-    url = server.url_for("plan;turn_offset=2;fault=stall,after=2,times=1", run="b18-once")
+def test_B18_without_retries_it_is_a_stop_that_says_so_and_can_be_resumed(warm: Server) -> None:
+    url = warm.url_for("plan;turn_offset=2;fault=stall,after=2,times=1", run="b18-once")
     model = ChatModel(url, "m", stream=True, timeouts=QUICK)
     state = run(start(), model=model, stop=CAP)
     assert (state.status, state.reason) == ("no_progress", "provider_unavailable")
@@ -174,14 +175,14 @@ def test_B18_without_retries_it_is_a_stop_that_says_so_and_can_be_resumed(server
     assert run(state, model=model, stop=CAP).status is Status.COMPLETED
 
 
-def test_B18_slow_but_steady_is_no_silence(server: Server) -> None:
-    url = server.url_for("plan;turn_offset=2;tps=20", run="b18-slow")
+def test_B18_slow_but_steady_is_no_silence(warm: Server) -> None:
+    url = warm.url_for("plan;turn_offset=2;tps=20", run="b18-slow")
     model = ChatModel(url, "m", stream=True, timeouts=Timeouts(first=5, stall=2))
     assert run(start(), model=model, stop=CAP).status is Status.COMPLETED
 
 
-def test_the_whole_reply_may_take_so_long_and_no_longer(server: Server) -> None:
-    url = server.url_for("plan;turn_offset=2;tps=2", run="total")
+def test_the_whole_reply_may_take_so_long_and_no_longer(warm: Server) -> None:
+    url = warm.url_for("plan;turn_offset=2;tps=2", run="total")
     model = ChatModel(url, "m", stream=True, timeouts=Timeouts(total=0.3))
     state = run(start(), model=model, stop=CAP)
     assert state.reason == "provider_unavailable"
