@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from typing import NamedTuple
 
 import httpx
 
@@ -12,12 +13,17 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100, keep
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
+class _Pool(NamedTuple):
+    owner: AsyncGenerator[httpx.AsyncClient, None]
+    client: httpx.AsyncClient
+
+
 class Connection:
     """Posts bytes to one URL.
 
-    The pool opens on first use and belongs to the event loop that used it: it is closed by
-    `aclose`, by the end of `asyncio.run`, or with the last reference to this object, and the next
-    event loop gets a new one. Proxies from the environment are used, except
+    Each event loop has a pool of its own, so that runs in several threads may share a client. It
+    opens on first use and is closed by `aclose`, by the end of `asyncio.run`, or with the last
+    reference to this object. Proxies from the environment are used, except
     for loopback addresses. Redirects are not followed: a key must not travel to another host.
     """
 
@@ -34,9 +40,7 @@ class Connection:
         # reading has its own clock, which knows what an event is: see exchange.py
         self._timeout = httpx.Timeout(None, connect=connect_timeout).as_dict()
         self._transport = transport
-        self._pool: AsyncGenerator[httpx.AsyncClient, None] | None = None
-        self._client: httpx.AsyncClient | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     async def post(self, body: bytes) -> httpx.Response:
         """Send one request and return when the headers of the answer are there."""
@@ -52,16 +56,19 @@ class Connection:
 
     async def aclose(self) -> None:
         """Close the sockets that are open in this event loop."""
-        pool, self._pool, self._client = self._pool, None, None
-        if pool is not None and self._loop is asyncio.get_running_loop():
-            await pool.aclose()
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.owner.aclose()
 
     async def _open(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            self._pool = self._clients()
-            self._client, self._loop = await anext(self._pool), loop
-        return self._client
+        pool = self._pools.get(loop)
+        if pool is None:
+            for ended in [other for other in tuple(self._pools) if other.is_closed()]:
+                self._pools.pop(ended, None)
+            owner = self._clients()
+            pool = self._pools[loop] = _Pool(owner, await anext(owner))
+        return pool.client
 
     async def _clients(self) -> AsyncGenerator[httpx.AsyncClient, None]:
         # a generator, because event loops close those that are still open when they end

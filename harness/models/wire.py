@@ -106,20 +106,19 @@ class Memo(Generic[T]):
 
     def __init__(self, encode_one: Callable[[Message], T]) -> None:
         self._encode_one = encode_one
-        self._messages: list[Message] = []
-        self._entries: list[T] = []
+        self._last: tuple[list[Message], list[T]] = [], []  # one reference: threads may share it
 
     def entries(self, messages: Sequence[Message]) -> list[T]:
         """One encoded entry per message, in order."""
+        known, entries = self._last
         same = 0
-        for old, new in zip(self._messages, messages, strict=False):
+        for old, new in zip(known, messages, strict=False):
             if old is not new:
                 break
             same += 1
-        new_part = [self._encode_one(m) for m in messages[same:]]
-        self._messages = list(messages)
-        self._entries = self._entries[:same] + new_part
-        return self._entries
+        entries = entries[:same] + [self._encode_one(m) for m in messages[same:]]
+        self._last = list(messages), entries
+        return entries
 
 
 class ToolMemo:
@@ -127,12 +126,12 @@ class ToolMemo:
 
     def __init__(self, encode_one: Callable[[ToolSpec], Any]) -> None:
         self._encode_one = encode_one
-        self._tools: list[ToolSpec] = []
-        self._raw = msgspec.Raw(b"[]")
+        self._last: tuple[list[ToolSpec], msgspec.Raw] = [], msgspec.Raw(b"[]")
 
     def encoded(self, tools: Sequence[ToolSpec]) -> msgspec.Raw:
         """The list as JSON."""
-        if self._tools != list(tools):
-            self._raw = raw([self._encode_one(t) for t in tools])
-            self._tools = list(tools)
-        return self._raw
+        known, encoded = self._last
+        if known != list(tools):
+            encoded = raw([self._encode_one(t) for t in tools])
+            self._last = list(tools), encoded
+        return encoded

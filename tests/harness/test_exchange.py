@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 
 from harness.models import (
@@ -225,3 +229,31 @@ def test_one_client_may_be_used_in_one_event_loop_after_another(wire: Any) -> No
             return (await model.ask(USER, [])).text
 
     assert [asyncio.run(ask()) for _ in range(2)] == ["x", "x"]
+
+
+def test_one_client_may_be_used_in_several_event_loops_at_once(wire: Any) -> None:
+    """A tool's thread may run an agent of its own while others do: nobody closes another's pool."""
+    all_asked = threading.Barrier(3)
+    asking: set[asyncio.AbstractEventLoop] = set()
+    closed_early: list[str] = []
+
+    class Slow(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            asking.add(asyncio.get_running_loop())
+            await asyncio.to_thread(all_asked.wait, 10)
+            asking.remove(asyncio.get_running_loop())
+            said = json.loads(request.content)["messages"][0]["content"]
+            return httpx.Response(200, content=wire.whole({"content": said}))
+
+        async def aclose(self) -> None:
+            if asyncio.get_running_loop() in asking:
+                closed_early.append("a pool was closed under a request")
+
+    model = ChatModel("http://x", transport=Slow())
+
+    def ask(text: str) -> str:
+        return asyncio.run(model.ask([Message("user", text)], [])).text
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(ask, "abc")) == ["a", "b", "c"]
+    assert closed_early == []
