@@ -67,7 +67,7 @@ main.add_command(commands.schema)
     help="Port; 0 takes a free one.",
 )
 @click.option("--script", help="What answers by default: the only script of PATHS, else plan.")
-@click.option("--watch", is_flag=True, help="Read PATHS again when they change.")
+@click.option("--watch", is_flag=True, help="Read the files again when they change.")
 @client_options
 @click.option("--lenient", is_flag=True, help="Serve broken transcripts; journal what is wrong.")
 @click.option(
@@ -138,7 +138,7 @@ def serve(
             faults=trouble.faults,
             chaos=trouble.chaos,
         )
-        with watching(paths if watch else (), server.provider):
+        with watching(found.files if watch else (), server.provider):
             server.serve(ready=lambda: _announce(server, as_json))
     except (UnknownScript, PortInUse, OSError) as error:
         raise click.ClickException(str(error)) from error

@@ -39,8 +39,8 @@ class Drive:
 
     script: name, with path parameters if any. scripts: more scripts by name. timeout and grace in
     seconds. effects: a ledger that the command's tools write, for the verdict. journal: a file.
-    run: the run key, a random one without. capture: keep so many bytes of the command's output
-    instead of passing it on.
+    run: the run key, without it a random one (with chaos a fixed one). capture: keep so many bytes
+    of the command's output instead of passing it on.
     """
 
     script: str
@@ -114,7 +114,7 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
 
     Raises `UnknownScript` before anything is started, and `BadLedger` after it has ended.
     """
-    run = how.run or f"run-{secrets.token_hex(6)}"
+    run = how.run or _key(how)
 
     def end(reason: str) -> None:
         supervisor.stop(reason)
@@ -146,6 +146,12 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
     results = tuple(verdict(exchanges, _facts(how, ended)))
     failures = tuple(how.gates.failures(guard.tally, results))
     return Driven(run, ended, guard.tally, results, failures, exchanges)
+
+
+def _key(how: Drive) -> str:
+    """A run key of its own; with chaos always the same, since the key decides what is drawn."""
+    chaotic = how.chaos is not None or "chaos=" in how.script
+    return "run-chaos" if chaotic else f"run-{secrets.token_hex(6)}"
 
 
 def _ledger(how: Drive) -> dict[str, str]:

@@ -64,7 +64,12 @@ could not be started.
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to append every exchange to, a line of JSON each.",
 )
-@click.option("--run", "run_key", default="", help="Run key in the journal; a random one without.")
+@click.option(
+    "--run",
+    "run_key",
+    default="",
+    help="Run key in the journal; without it a random one, with chaos a fixed one.",
+)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the summary as JSON, the last line of stdout."
 )

@@ -24,10 +24,11 @@ Command: TypeAlias = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """Scripts that were read from files, and which script answers by default."""
+    """Scripts that were read from files, which of them answers by default, and the files."""
 
     default: str
     read: dict[str, FileScript] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
 
 
 def client_options(command: Command) -> Command:
@@ -132,17 +133,19 @@ def scripts(script: str | None, paths: Sequence[Path]) -> Scripts:
 
     The default is `script`, else the only script that was read, else plan. Raises click's errors.
     """
+    name, _, parameters = (script or "").partition(";")
+    files = tuple(paths)
     read: dict[str, FileScript] = {}
     for path in paths:
         read.update(load(path))
-    name, _, parameters = (script or "").partition(";")
     if name.endswith((".yaml", ".yml")):
+        files += (Path(name),)
         own = load(Path(name))
         read.update(own)
         name = next(iter(own))
     elif not name:
         name = next(iter(read)) if len(read) == 1 else "plan"
-    return Scripts(f"{name};{parameters}" if parameters else name, read)
+    return Scripts(f"{name};{parameters}" if parameters else name, read, files)
 
 
 def load(path: Path) -> dict[str, FileScript]:

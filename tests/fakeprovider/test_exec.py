@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from fakeprovider.cli import main
 from fakeprovider.driven import Drive, Driven, drive
+from fakeprovider.faults import Chaos
 from fakeprovider.gates import Gates
 from fakeprovider.journal import Exchange, Usage
 from fakeprovider.replies import Fault
@@ -243,6 +244,7 @@ def post(server: Server, run: str, **headers: str) -> httpx.Response:
         f"{server.url_for('plan', run=run)}/chat/completions",
         json={"model": "m", "messages": [USER], "tools": TOOLS},
         headers=headers,
+        timeout=60,
     )
 
 
@@ -403,3 +405,20 @@ def test_twenty_at_once_have_ports_and_keys_of_their_own_and_leave_no_process() 
     assert len({one.ended.output for one in done}) == 20
     assert len({one.run for one in done}) == 20
     assert processes_with(word) == []
+
+
+def test_chaos_strikes_the_same_turns_each_time_the_command_is_run() -> None:
+    """The run key decides what is drawn, so it may not be a new one for each run."""
+    struck = [
+        [(one.turn, one.attempt, one.fault) for one in driven.exchanges]
+        for driven in (
+            drive(agent("for _ in range(3): run(20)"), how)
+            for how in (
+                Drive("runaway", chaos=Chaos(0.3, 7)),
+                Drive("runaway", chaos=Chaos(0.3, 7)),
+                Drive("runaway;chaos=0.3,seed=7"),
+            )
+        )
+    ]
+    assert struck[0] == struck[1] == struck[2]
+    assert any(fault for _, _, fault in struck[0])

@@ -72,7 +72,7 @@ def test_the_only_script_of_a_file_is_the_default(
 ) -> None:
     write(tmp_path, hello="turns: [{say: hello}]")
     process = serve(str(tmp_path / "hello.yaml"))
-    with httpx.Client() as client:
+    with httpx.Client(timeout=60) as client:
         assert say(client, process.base_url) == "hello"
         assert say(client, f"{process.url}/hello/v1") == "hello"
         assert "has no turn" not in say(client, f"{process.url}/plan/v1")
@@ -90,7 +90,7 @@ def test_watched_scripts_are_read_again_while_the_server_runs(
 ) -> None:
     write(tmp_path, hello="turns: [{say: one}]")
     process = serve(str(tmp_path), "--watch")
-    with httpx.Client() as client:
+    with httpx.Client(timeout=60) as client:
         assert say(client, f"{process.url}/hello/v1") == "one"
         write(tmp_path, hello="turns: [{say: two}]", more="turns: [{say: three}]")
         deadline = time.monotonic() + 30
@@ -146,3 +146,17 @@ def test_a_mistake_is_told_once_and_the_scripts_stay_as_they_were(tmp_path: Path
     assert len(seen.told) == 1
     assert "a.yaml:1: unknown key 'sya'" in seen.told[0]
     assert seen.told[0].endswith("the scripts stay as they were")
+
+
+def test_a_script_given_by_its_file_is_watched_too_and_stays_the_default(
+    tmp_path: Path, serve: Callable[..., Any]
+) -> None:
+    write(tmp_path, own="turns: [{say: one}]")
+    process = serve("--script", str(tmp_path / "own.yaml"), "--watch")
+    with httpx.Client(timeout=60) as client:
+        assert say(client, process.base_url) == "one"
+        write(tmp_path, own="turns: [{say: two}]")
+        deadline = time.monotonic() + 30
+        while say(client, process.base_url) != "two" and time.monotonic() < deadline:
+            process.popen.poll()
+        assert say(client, process.base_url) == "two"
