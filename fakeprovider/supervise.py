@@ -267,8 +267,8 @@ def _signal_group(leader: int, signum: signal.Signals) -> None:
 def _signal_one(pid: int, signum: signal.Signals) -> None:
     try:
         os.killpg(-pid, signum) if pid < 0 else os.kill(pid, signum)
-    except ProcessLookupError:
-        return  # it ended between being seen and being signalled
+    except (ProcessLookupError, PermissionError):
+        return  # it has ended since it was seen, or became another user's (sudo)
 
 
 def _alive(leader: int, token: str) -> set[int]:
@@ -284,7 +284,7 @@ def _alive(leader: int, token: str) -> set[int]:
 def _group_exists(leader: int) -> bool:
     try:
         os.killpg(leader, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):  # macOS: only a zombie is left
         return False
     return True
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fakeprovider.supervise import MARK, Ended, Supervisor
+from fakeprovider.supervise import MARK, Ended, Supervisor, _group_exists
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
 
@@ -314,3 +314,43 @@ def test_many_captures_leave_no_descriptor_open() -> None:
         for _ in range(3):
             Supervisor(command, capture=10).run()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_process_that_became_another_users_does_not_keep_the_rest_from_being_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a command under sudo does: it may be seen, and not signalled."""
+    supervisor = Supervisor([sys.executable, "-c", "print('x')"], capture=100, grace=0.1)
+    real = os.kill
+    refused: list[int] = []
+
+    def kill(pid: int, signum: int) -> None:
+        if pid == stranger.pid:
+            refused.append(pid)
+            raise PermissionError
+        real(pid, signum)
+
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"],
+        stdin=subprocess.PIPE,
+        env={MARK: supervisor._token},
+        start_new_session=True,
+    ) as stranger:
+        monkeypatch.setattr(os, "kill", kill)
+        ended = supervisor.run()
+        stranger.communicate(b"\n", timeout=20)
+    assert (ended.status, ended.output) == (0, b"x\n")
+    if sys.platform == "linux":
+        assert refused
+
+
+def test_a_group_of_which_only_a_zombie_is_left_counts_as_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """macOS refuses to signal one, where Linux sees nothing wrong."""
+
+    def killpg(group: int, signum: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "killpg", killpg)
+    assert not _group_exists(1)
