@@ -144,8 +144,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def size(self) -> int:
         """Bytes of memory, near enough for a bound."""
-        short = 400 * (len(self.calls) + len(self.heard))
-        return 1000 + short + len(self.request or "") + len(self.response or "")
+        parts = (self.calls, self.heard, self.violations, self.notes, self.tools)
+        texts = (self.model, self.path, self.run, self.error, self.request, self.response)
+        return 1000 + 400 * sum(map(len, parts)) + sum(len(text or "") for text in texts)
 
 
 _DECODER = msgspec.json.Decoder(Exchange)
@@ -222,12 +223,25 @@ class Journal:
 def _appendable(path: Path) -> IO[bytes]:
     """The file at its end; half a line that a killed server left there is taken away."""
     file = path.open("ab")
-    end = file.tell()
-    if end:
-        whole = path.read_bytes().rfind(b"\n") + 1
+    if file.seekable():  # not a pipe, such as /dev/stderr
+        end = file.tell()
+        whole = _whole_lines(path, end)
         if whole < end:
             file.truncate(whole)
     return file
+
+
+def _whole_lines(path: Path, end: int) -> int:
+    """Bytes up to the end of the last whole line; `end` is the file's length."""
+    with path.open("rb") as file:
+        while end:
+            start = max(0, end - MIB)
+            file.seek(start)
+            newline = file.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline + 1
+            end = start
+    return 0
 
 
 def digest_of(body: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from starlette.applications import Starlette
@@ -45,9 +46,11 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
         if request.method == "DELETE":
             provider.faults.attempts.clear(run)
             return JSONResponse({"deleted": journal.clear(run)})
-        last = request.query_params.get("last", "")
         exchanges = journal.exchanges(run)
-        return _json(journals.to_json(exchanges[-int(last) :] if last.isdecimal() else exchanges))
+        last = request.query_params.get("last", "")
+        if re.fullmatch("[0-9]{1,9}", last):
+            exchanges = exchanges[max(0, len(exchanges) - int(last)) :]
+        return _json(journals.to_json(exchanges))
 
     def judge(request: Request) -> Response:
         asked = request.query_params

@@ -22,7 +22,7 @@ def risky(conversation: Conversation) -> Reply:
 @pytest.fixture(scope="module")
 def client() -> Iterator[httpx.Client]:
     server = Server("plan", scripts={"risky": risky})
-    with server, httpx.Client() as made:
+    with server, httpx.Client(timeout=60) as made:
         made.base_url = httpx.URL(server.url)
         yield made
 
@@ -57,3 +57,5 @@ def test_the_journal_can_be_asked_for_its_end(client: httpx.Client) -> None:
     found = client.get("/_journal", params={"run": "end", "last": "2"}).json()["exchanges"]
     assert [one["model"] for one in found] == ["m1", "m2"]
     assert len(client.get("/_journal?run=end&last=x").json()["exchanges"]) == 3
+    assert len(client.get("/_journal?run=end&last=" + "9" * 5000).json()["exchanges"]) == 3
+    assert client.get("/_journal?run=end&last=0").json()["exchanges"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,35 @@ def test_the_ring_is_bounded(keep: int, limit: int) -> None:
     assert [exchange.number for exchange in ring.exchanges()] == [8, 9, 10]
     assert ring.clear() == 3
     assert ring.write(Exchange()).number == 11
+
+
+def test_what_a_client_wrote_counts_into_the_bound() -> None:
+    """Names and messages may be as long as a body: ten thousand of those are not kept."""
+    ring = Journal(limit=1 << 20)
+    for number in range(10):
+        ring.write(Exchange(model="m" * 400_000, error=f"no model {number}"))
+    assert [exchange.number for exchange in ring.exchanges()] == [9, 10]
+
+
+@pytest.mark.parametrize("half", [b'{"run":"c', b"x" * (5 << 19)], ids=["short", "over a block"])
+def test_a_server_goes_on_where_a_killed_one_left_half_a_line(tmp_path: Path, half: bytes) -> None:
+    path = tmp_path / "journal.jsonl"
+    for run in ("a", "b"):
+        written = Journal(path)
+        written.write(Exchange(run=run))
+        written.close()
+        path.write_bytes(path.read_bytes() + half)
+    Journal(path).close()
+    assert [exchange.run for exchange in journal.read(path)] == ["a", "b"]
+    assert path.read_bytes().endswith(b"}\n")
+
+
+def test_a_pipe_will_do_as_a_file() -> None:
+    """As in `--journal /dev/stderr`."""
+    reader, writer = os.pipe()
+    written = Journal(f"/dev/fd/{writer}")
+    written.write(Exchange(run="a"))
+    written.close()
+    os.close(writer)
+    with open(reader, "rb") as lines:
+        assert [json.loads(line)["run"] for line in lines] == ["a"]
