@@ -70,7 +70,7 @@ def test_each_base_url_leads_somewhere(server: Server, url: str) -> None:
     """Also without /v1; the page of a client's path is that of the endpoint under it."""
     base = url.replace("http://127.0.0.1:8080", server.url).removesuffix("/chat/completions")
     body = {"model": "any", "messages": [{"role": "user", "content": "x"}]}
-    reply = httpx.post(f"{base}/chat/completions", json=body)
+    reply = httpx.post(f"{base}/chat/completions", json=body, timeout=60)
     expected = 429 if "rate_limited" in url and "turn=0" in url else 200
     assert reply.status_code == expected, reply.text
 

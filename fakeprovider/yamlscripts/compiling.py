@@ -10,14 +10,14 @@ from fakeprovider.catalogue import Closing, Target
 from fakeprovider.conversation import Conversation
 from fakeprovider.faults import BadFault, plan
 from fakeprovider.recording.requests import Volatile
-from fakeprovider.replies import ImpossibleReply, Pace, Reply, ToolCall, call
+from fakeprovider.replies import Pace, Reply, ToolCall, call
 from fakeprovider.yamlscripts.conditions import Condition, condition
 from fakeprovider.yamlscripts.language import ANSWER, KINDS, SPEECH
 from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.program import END, Case, Program, Turn
 from fakeprovider.yamlscripts.recorded import RecordedScript, whole_requests
 from fakeprovider.yamlscripts.script import YamlScript
-from fakeprovider.yamlscripts.speech import fault, speech
+from fakeprovider.yamlscripts.speech import fault, pace_of, speech
 from fakeprovider.yamlscripts.values import Rendering, templated
 
 MOST_TURNS = 100_000
@@ -43,7 +43,7 @@ def compiled(document: Node, name: str, problems: Problems) -> FileScript | None
 def _program(document: Node, name: str, problems: Problems) -> YamlScript | None:
     before = len(problems.found)
     written = document.value
-    layout = _Layout(problems, _pace(written))
+    layout = _Layout(problems, _pace(document, problems))
     if "rules" in written:
         layout.rules(document.fields["rules"])
     else:
@@ -67,13 +67,14 @@ def _recording(document: Node, name: str, problems: Problems) -> RecordedScript 
     before = len(problems.found)
     written, exchanges = document.value, document.fields["recorded"].items
     replies: list[Reply] = []
+    pace = _pace(document, problems)
     for place, exchange in enumerate(exchanges):
         if exchange.value.get("after", -1) >= place:
             problems.add(exchange.key_lines["after"], f"this is exchange {place}: 'after' is less")
         try:
             # A recording says what was said: braces in it are no templates.
-            replies.append(speech(exchange.value, _pace(written), literally=True).sample)
-        except ImpossibleReply as error:
+            replies.append(speech(exchange.value, pace, literally=True).sample)
+        except ValueError as error:
             problems.add(exchange.line, str(error))
     if len(problems.found) > before:
         return None
@@ -86,8 +87,15 @@ def _recording(document: Node, name: str, problems: Problems) -> RecordedScript 
     )
 
 
-def _pace(written: Mapping[str, Any]) -> Pace | None:
-    return Pace(**written["pace"]) if "pace" in written else None
+def _pace(document: Node, problems: Problems) -> Pace | None:
+    """The script's own pace."""
+    if "pace" not in document.fields:
+        return None
+    try:
+        return pace_of(document.value["pace"])
+    except ValueError as error:
+        problems.add(document.fields["pace"].line, str(error))
+        return None
 
 
 def _repeat_last(document: Node, layout: _Layout, problems: Problems) -> None:
@@ -216,7 +224,7 @@ class _Layout:
             return
         try:
             spoken = speech(node.value, self.pace)
-        except ImpossibleReply as error:
+        except ValueError as error:
             self.problems.add(node.line, str(error))
             return
         yield Case(spoken, _when(node.value.get("when", "else")), goto)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from fakeprovider.pacing import PROFILES
 from fakeprovider.recording.requests import FIELDS
 from fakeprovider.replies import Finish
 from fakeprovider.yamlscripts import templates
@@ -173,15 +174,15 @@ def _target(arguments: Shape) -> Shape:
     return Either((_TOOL, Fields("a tool", fields, needs=("tool",))))
 
 
-PACE = Fields(
-    "a pace",
-    {
-        "first_token": (number("seconds, 0 or more", 0), "Seconds to the first token."),
-        "tokens_per_second": (number("tokens per second, over 0", 1e-9), "Speed after that."),
-        "jitter": (number("a fraction from 0 to 1", 0, 1), "How far each gap may vary."),
-    },
-    least=("first_token", "tokens_per_second", "jitter"),
-)
+_PACE: dict[str, tuple[Shape, str]] = {
+    "profile": (OneOf(tuple(PROFILES)), "The pace of a service or a person, to start from."),
+    "first_token": (number("seconds, 0 or more", 0), "Seconds to the first token."),
+    "tokens_per_second": (number("tokens per second, over 0", 1e-9), "Speed after that."),
+    "jitter": (number("a fraction from 0 to 1", 0, 1), "How far each gap may vary."),
+    "stall": (number("seconds, 0 or more", 0), "Seconds for which the stream stands still."),
+    "stall_every": (whole(1), "After how many tokens each time."),
+}
+PACE: Shape = Either((OneOf(tuple(PROFILES)), Fields("a pace", _PACE, least=tuple(_PACE))))
 USAGE = Fields(
     "usage",
     {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation
+from fakeprovider.pacing import PROFILES
 from fakeprovider.replies import (
     Block,
     Fault,
@@ -48,7 +49,8 @@ def speech(
 ) -> Speech:
     """What a turn or a case says; `pace` is the script's own; literally: without templates.
 
-    Raises `ImpossibleReply` for what no service sends (unless it names a fault).
+    Raises `ImpossibleReply` for what no service sends (unless it names a fault), and ValueError for
+    a pace that no clock can keep.
     """
     blocks = tuple(_blocks(written, plain if literally else templated))
     sample = Reply(
@@ -56,10 +58,19 @@ def speech(
         finish=written.get("finish"),
         usage=Usage(**written["usage"]) if "usage" in written else None,
         fault=fault(written["fault"]) if "fault" in written else None,
-        pace=Pace(**written["pace"]) if "pace" in written else pace,
+        pace=pace_of(written["pace"]) if "pace" in written else pace,
     )
     same = all(is_plain(source) for source, _ in blocks)
     return Speech(sample, () if same else blocks)
+
+
+def pace_of(written: str | Mapping[str, Any]) -> Pace:
+    """A pace by its profile's name, or by a mapping; raises ValueError for what no clock can do."""
+    if isinstance(written, str):
+        return PROFILES[written].pace
+    given = dict(written)
+    profile = given.pop("profile", None)
+    return replace(PROFILES[profile].pace if profile else Pace(), **given)
 
 
 def fault(written: str | Mapping[str, Any]) -> Fault:

@@ -304,7 +304,7 @@ def patterns(value: str) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.sampled_from("abcd"), VALUES, max_size=4).flatmap(admitting))
 def test_a_schema_that_admits_something_gets_arguments_that_validate(schema: Any) -> None:
     arguments = smallest_arguments(schema)
@@ -349,7 +349,7 @@ ANYTHING = st.recursive(
 ).filter(lambda schema: isinstance(schema, dict))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(ANYTHING)
 def test_any_schema_gets_valid_arguments_or_a_reason_and_an_end(schema: Any) -> None:
     try:
@@ -362,7 +362,7 @@ def test_any_schema_gets_valid_arguments_or_a_reason_and_an_end(schema: Any) -> 
     assert reason
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.sampled_from(["a", "[b-d]", r"\d", "(?:x|yy)", r"\s", r"\W", "[^a-z]", "z{2,3}", "q*?"]),

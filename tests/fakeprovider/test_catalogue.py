@@ -250,7 +250,7 @@ def test_words_will_do_for_clients_without_a_closing_call() -> None:
 
 def post(server: Server, base: str, *messages: dict[str, Any], **more: Any) -> httpx.Response:
     body = {"model": "any", "messages": list(messages), **more}
-    return httpx.post(f"{server.url}/{base}/v1/chat/completions", json=body)
+    return httpx.post(f"{server.url}/{base}/v1/chat/completions", json=body, timeout=60)
 
 
 USER = {"role": "user", "content": "Which file mentions a timeout?"}

@@ -65,7 +65,7 @@ def upstream() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def player() -> Iterator[tuple[Server, httpx.Client]]:
     """A provider whose script `rec` is put in by each test."""
-    with Server("plan") as running, httpx.Client(base_url=running.url) as client:
+    with Server("plan") as running, httpx.Client(base_url=running.url, timeout=60) as client:
         yield running, client
 
 
@@ -115,7 +115,7 @@ TEXTS = st.text(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.data())
 def test_each_recorded_reply_matches_exactly_its_own_request(
     upstream: Server, player: tuple[Server, httpx.Client], data: st.DataObject

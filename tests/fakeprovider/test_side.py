@@ -90,6 +90,7 @@ def post(server: Server, run: str, *messages: dict[str, str], **headers: str) ->
         f"{server.url_for(run=run)}/chat/completions",
         json={"model": "m", "messages": list(messages)},
         headers=headers,
+        timeout=60,
     )
 
 

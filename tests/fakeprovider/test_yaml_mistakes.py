@@ -96,6 +96,17 @@ MISTAKES = [
         "3: found a whole number 2; allowed: a fract",
     ),
     (
+        "pace-name",
+        "pace: fast\nturns: [{say: x}]",
+        "1: found text 'fast'; allowed: gemini-2.5-flash",
+    ),
+    (
+        "pace-long",
+        "turns:\n  - say: x\n    pace: {first_token: 1.0e+9}",
+        "2: first_token and stall must be 0 to",
+    ),
+    ("pace-top", "pace: {first_token: 1.0e+9}\nturns: [{say: x}]", "1: first_token and stall must"),
+    (
         "when-no-case",
         "turns:\n  - say: x\n    when: {turn: 1}",
         "3: unknown key 'when' in a turn; all",
@@ -276,7 +287,7 @@ def test_one_wrong_script_does_not_hide_the_others_problems(tmp_path: Path) -> N
 
 BEYOND_FORM = """
     twice tool-name call-id same-ids impossible stop-and-call fault fault-name fault-value
-    else-first goto label-twice
+    else-first goto label-twice pace-long pace-top
     label-end after-loop times loop-and-say cases-and-say endless-in-loop too-many both
     repeat-rules regex template-open template-source template-code template-call
     template-filter template-count template-quote

@@ -118,6 +118,20 @@ def test_refusal_finish_fault_and_the_scripts_own_pace() -> None:
     assert describe(one) == "Everything that is not a plain answer."
 
 
+def test_a_pace_is_a_profile_or_starts_from_one() -> None:
+    one = script(
+        """
+        pace: reading
+        turns:
+          - say: a
+          - say: b
+            pace: {profile: reading, first_token: 2, stall: 1, stall_every: 5}
+        """
+    )
+    assert one(after()).pace == Pace(0.0, 5.3)
+    assert one(after("x")).pace == Pace(2, 5.3, 0.0, 1, 5)
+
+
 def test_a_fault_excuses_what_is_otherwise_refused_when_the_file_is_read() -> None:
     one = script("turns: [{ask: {tool: read file}, finish: stop, fault: unknown_tool}]")
     assert one(after()).calls == (ToolCall("read file"),)
@@ -479,7 +493,10 @@ def test_the_examples_are_valid_for_editors() -> None:
 @pytest.fixture(scope="module")
 def classics() -> Iterator[httpx.Client]:
     scripts = {f"{name}-yaml": one for name, one in load(EXAMPLES).items()}
-    with Server("plan", scripts=scripts) as running, httpx.Client(base_url=running.url) as client:
+    with (
+        Server("plan", scripts=scripts) as running,
+        httpx.Client(base_url=running.url, timeout=60) as client,
+    ):
         yield client
 
 
