@@ -12,6 +12,7 @@ import click
 
 from fakeprovider.driven import base_urls
 from fakeprovider.recording.book import Book, known_secrets, to_yaml
+from fakeprovider.recording.secrets import without_secrets
 from fakeprovider.supervise import Supervisor
 from fakeprovider.yamlscripts import read_script
 
@@ -69,7 +70,7 @@ def record(
     with Proxy(upstream, _into(book), key=key) as proxy:
         env = {name: value for name, value in os.environ.items() if name != key_env}
         ended = Supervisor(command, env={**env, **base_urls(proxy.base_url)}, timeout=timeout).run()
-    for line in dict.fromkeys(book.passed_on):
+    for line in without_secrets(list(dict.fromkeys(book.passed_on)), book.secrets):
         click.echo(f"fakeprovider: not recorded: {line}", err=True)
     if not len(book):
         click.echo("fakeprovider: nothing was recorded", err=True)

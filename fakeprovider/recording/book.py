@@ -139,4 +139,5 @@ def to_yaml(document: dict[str, Any]) -> str:
 
 def known_secrets(values: Iterable[str | None]) -> tuple[str, ...]:
     """Keys worth hiding: those that are given and are not too short to be one."""
-    return tuple(value for value in values if value and len(value) >= 8)
+    found = {value for value in values if value and len(value) >= 8}
+    return tuple(sorted(found, key=len, reverse=True))  # one may begin with another

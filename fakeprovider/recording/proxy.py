@@ -76,19 +76,22 @@ class Proxy:
         if self.key is not None:
             headers = [pair for pair in headers if pair[0].lower() != "authorization"]
             headers.append(("authorization", f"Bearer {self.key}"))
-        url = self.upstream + request.path.removeprefix("/v1")
+        path = request.path.partition("?")[0]
+        below = request.path.removeprefix("/v1")
+        if not below.startswith("/"):  # or it would go on with the host's name, key and all
+            request.fail(404, f"There is nothing at {request.path}.")
+            return
         try:
             with self._client.stream(
-                request.command, url, headers=headers, content=body
+                request.command, self.upstream + below, headers=headers, content=body
             ) as response:
                 answer = b"".join(request.send(response))
-        except httpx.HTTPError as error:
-            why = f"{url}: {error or type(error).__name__}"
-            self.record(request.path, body, 502, why.encode(), False)
-            request.fail(why)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            why = f"The upstream did not answer: {str(error) or type(error).__name__}"
+            self.record(path, body, 502, why.encode(), False)
+            request.fail(502, why)
             return
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
-        path = request.path.partition("?")[0]
         # Before the client sees the end of it, lest it be gone before this is written down.
         self.record(path, body, response.status_code, answer, streamed)
         request.end(response)
@@ -112,6 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do(self) -> None:
         """Any method."""
         assert isinstance(self.server, _Listener)
+        self.begun = False
         try:
             self.server.proxy.forward(self)
         except (BrokenPipeError, ConnectionResetError):
@@ -132,6 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send(self, response: httpx.Response) -> Iterator[bytes]:
         """Send a response on, piece by piece; yields what was sent."""
+        self.begun = True
         self.send_response_only(response.status_code)
         for name, value in _passed_on(list(response.headers.items())):
             self.send_header(name, value)
@@ -153,11 +158,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _has_body(self, response: httpx.Response) -> bool:
         return self.command != "HEAD" and response.status_code not in (204, 304)
 
-    def fail(self, why: str) -> None:
-        """Say that the endpoint could not be reached."""
-        error = {"message": f"The upstream did not answer: {why}", "type": "upstream_error"}
+    def fail(self, status: int, why: str) -> None:
+        """Say why there is no response; break one off that has begun."""
+        if self.begun:
+            self.close_connection = True
+            return
+        error = {"message": why, "type": "upstream_error"}
         body = json.dumps({"error": error}).encode()
-        self.send_response_only(502)
+        self.send_response_only(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
