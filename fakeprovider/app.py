@@ -98,7 +98,7 @@ class App:
         return route
 
     async def _serve(self, job: Job, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = time.perf_counter()
+        job.clock = time.perf_counter()
         try:
             if self.provider.gate is not None:
                 self.provider.gate(job)
@@ -106,7 +106,7 @@ class App:
                 check_key(scope["headers"], self.api_key)
             _check_head(job.method, job.head)
             job.body = await read_body(receive, self.max_body)
-            begun = time.perf_counter()
+            job.clock = time.perf_counter()
             await self._reply(job, receive, send)
         except ApiError as error:
             job.error = error
@@ -117,14 +117,24 @@ class App:
             _log.exception("%s %s failed", job.method, job.path)
             job.error = _unforeseen(error)
             await self._refuse(job, send)
-        job.seconds = time.perf_counter() - begun
-        self.journal.write(exchange_of(job, bodies=self.journal.bodies))
+        self._record(job)
+
+    def _record(self, job: Job) -> None:
+        """Journal the exchange, once, before its last bytes go out.
+
+        A client that has the whole reply finds it in the journal.
+        """
+        if not job.recorded:
+            job.recorded = True
+            job.seconds = time.perf_counter() - job.clock
+            self.journal.write(exchange_of(job, bodies=self.journal.bodies))
 
     async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
         aside = ASIDES.get(job.route.endpoint)
         if aside is not None:
             body = self.provider.answer_aside(job, aside)
             self._note(job, body)
+            self._record(job)
             await send_whole(send, body, headers=job.headers)
             return
         conversation, completion = self.provider.answer(job)
@@ -138,11 +148,17 @@ class App:
         assert job.known is not None
         body = job.known.render_whole(job.dialect, completion)
         self._note(job, body)
+        self._record(job)
         await send_whole(send, body, headers=job.headers)
 
     async def _play(self, job: Job, steps: Iterable[Step], receive: Receive, send: Send) -> None:
         job.answering = True
-        player = Player(receive, send, job.transport, partial(self._note, job))
+
+        def ending() -> None:
+            job.begun = player.begun
+            self._record(job)
+
+        player = Player(receive, send, job.transport, partial(self._note, job), ending)
         if job.completion is not None and job.completion.pace is not None:
             job.clocked = player.clocked
         try:
@@ -157,13 +173,18 @@ class App:
         await start_stream(send, job.headers)
         leaving = asyncio.ensure_future(receive())  # nothing more to read: ends when they leave
         try:
+            waiting = b""  # the last frame goes out once the journal has the exchange
             for number, frame in enumerate(frames, 1):
                 self._note(job, frame.data)
-                await send_piece(send, frame.data)
+                if waiting:
+                    await send_piece(send, waiting)
+                waiting = frame.data
                 if number % _YIELD_EVERY == 0:
                     await asyncio.sleep(0)
                 if leaving.done():
                     raise ClientLeft
+            self._record(job)
+            await send_piece(send, waiting)
             await send_piece(send, b"", more=False)
         finally:
             leaving.cancel()
@@ -178,6 +199,7 @@ class App:
             headers += (("x-should-retry", "true" if job.error.retry else "false"),)
         body = job.dialect.render_error(job.error)
         self._note(job, body)
+        self._record(job)
         await send_whole(send, body, job.error.status, headers)
 
     def _note(self, job: Job, data: bytes) -> None:

@@ -33,6 +33,8 @@ class Job:
     what the script went by; None if it was not asked, because of `side`. `attempt` is counted only
     where a fault needs it, `struck` is the fault, `answer` what was sent in place of a reply.
     `begun` says whether any of the reply went out, `answering` whether its head is out or about to.
+    `clock` is when the request had come, by `time.perf_counter`; `recorded` says whether the
+    journal has it.
     """
 
     dialect: Dialect
@@ -60,6 +62,8 @@ class Job:
     struck: Plan | None = None
     answer: Answer | None = None
     begun: bool = True
+    clock: float = 0.0
+    recorded: bool = False
 
     @property
     def run(self) -> str:
@@ -145,6 +149,7 @@ def _tell(conversation: Conversation, completion: Completion | None) -> Exchange
         base=Stretch(*history.base) if history else None,
         offered=len(conversation.tools),
         tools=tuple(call.name for call in calls),
+        said=len(completion.text.strip()) if completion else 0,
         calls=tuple(map(called, calls)),
         finish=completion.finish if completion else "",
         usage=_usage(completion.usage) if completion else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -34,8 +34,9 @@ class Clocked:
 class Player:
     """Plays steps to one client.
 
-    `heard` is called with the bytes of each piece; `transport` None means that the connection is
-    out of reach, so that a `Cut` can only stop sending. Raises `ClientLeft`.
+    `heard` is called with the bytes of each piece, `ending` before the last step, if it is one
+    that the client sees; `transport` None means that the connection is out of reach, so that a
+    `Cut` can only stop sending. Raises `ClientLeft`.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Player:
         send: Send,
         transport: asyncio.Transport | None = None,
         heard: Callable[[bytes], None] = lambda data: None,
+        ending: Callable[[], None] = lambda: None,
     ) -> None:
         self.clocked = Clocked()
         self.begun = False
@@ -51,6 +53,7 @@ class Player:
         self._send = send
         self._transport = transport
         self._heard = heard
+        self._ending = ending
         self._later = 0.0  # seconds that holds have added
         self._sent = 0
 
@@ -59,8 +62,8 @@ class Player:
         self._start_time = perf_counter()
         self._leaving = asyncio.ensure_future(self._left())
         try:
-            for step in steps:
-                await self._take(step)
+            for step, last in _with_last(steps):
+                await self._take(step, last)
                 if isinstance(step, Cut):
                     return
             await self._finish()
@@ -70,21 +73,30 @@ class Player:
     async def _finish(self) -> None:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _take(self, step: Step) -> None:
-        if isinstance(step, Start):
-            await self._until(step.due)
-            await self._start(step)
-        elif isinstance(step, Piece):
-            await self._until(step.due)
-            await self._piece(step)
-        elif isinstance(step, Hold):
+    async def _take(self, step: Step, last: bool) -> None:
+        if isinstance(step, Hold):
             self._later += step.seconds
             await self._pause(step.seconds)
+            return
+        if isinstance(step, Start | Piece):
+            await self._until(step.due)
+        if isinstance(step, Start):
+            self.begun = True
+        elif isinstance(step, Piece):
+            self._check(step)
+        if last:
+            self._ending()
+        await self._go(step)
+
+    async def _go(self, step: Start | Piece | Cut) -> None:
+        if isinstance(step, Start):
+            await self._start(step)
+        elif isinstance(step, Piece):
+            await self._piece(step)
         else:
             await self._cut(step)
 
     async def _start(self, start: Start) -> None:
-        self.begun = True
         headers = [(one.encode("latin-1"), two.encode("latin-1")) for one, two in start.headers]
         if start.length is not None:
             headers.append((b"content-length", b"%d" % start.length))
@@ -92,13 +104,16 @@ class Player:
             {"type": "http.response.start", "status": start.status, "headers": headers}
         )
 
-    async def _piece(self, piece: Piece) -> None:
+    def _check(self, piece: Piece) -> None:
+        """Note the piece that is about to go out."""
         if self._leaving.done():
             raise ClientLeft
         self._heard(piece.data)
-        await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
         now = perf_counter() - self._start_time
         self.clocked.take(piece, piece.due + self._later, now)
+
+    async def _piece(self, piece: Piece) -> None:
+        await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
         self._sent += 1
         if self._sent % _TURN == 0:
             await asyncio.sleep(0)
@@ -130,3 +145,13 @@ class Player:
     async def _left(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+def _with_last(steps: Iterable[Step]) -> Iterator[tuple[Step, bool]]:
+    """Each step, and whether it is the last."""
+    remaining = iter(steps)
+    step = next(remaining, None)
+    while step is not None:
+        following = next(remaining, None)
+        yield step, following is None
+        step = following

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakeprovider.journal import Exchange, Heard, Stretch
+from fakeprovider.journal import Exchange, Stretch
 from fakeprovider.verdict.clause import (
     Clause,
     Finding,
@@ -52,16 +52,8 @@ def _change(exchange: Exchange, known: list[Exchange]) -> str:
 
 
 def _goes_on(exchange: Exchange, earlier: Exchange) -> bool:
-    """After the reply to `earlier`, or with more said in its place."""
-    base, _ = _stretches(exchange)
-    base_before, head_before = _stretches(earlier)
-    if base == head_before:
-        return True
-    return base == base_before and _begins(exchange.heard, earlier.heard)
-
-
-def _begins(heard: tuple[Heard, ...], start: tuple[Heard, ...]) -> bool:
-    return heard[: len(start)] == start
+    """Whether what stood before the last assistant turn is what `earlier` had sent."""
+    return _stretches(exchange)[0] == _stretches(earlier)[1]
 
 
 def _stretches(exchange: Exchange) -> tuple[Stretch, Stretch]:

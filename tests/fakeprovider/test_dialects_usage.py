@@ -179,9 +179,7 @@ def worded(conversation: Conversation) -> Reply:
     return Reply((Text("a"), ToolCall("list_files"), Text("b"), Text("c")))
 
 
-@pytest.mark.parametrize(
-    ("script", "rounds"), [(plan, 3), (runaway, 12), (mixed, 5), (worded, 4)]
-)
+@pytest.mark.parametrize(("script", "rounds"), [(plan, 3), (runaway, 12), (mixed, 5), (worded, 4)])
 def test_usage_grows_alike_in_three_dialects(script: Any, rounds: int) -> None:
     """Turns, calls, ids and tokens of a run do not depend on the dialect."""
     runs = [play(dialect, script, rounds) for dialect in DIALECTS]

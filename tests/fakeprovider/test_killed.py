@@ -81,7 +81,7 @@ def test_a_server_that_ends_mid_stream_leaves_no_port_no_child_and_a_whole_journ
 ) -> None:
     """Streams that stand still, hang or drip do not hold it up."""
     for _ in range(3):
-        httpx.post(f"{serving.url}/v1/chat/completions", json=BODY)
+        httpx.post(f"{serving.url}/v1/chat/completions", json=BODY, timeout=60)
     faults = ("stall,after=0,seconds=600", "hold_open,seconds=600", "slow_body,bytes=400,gap=60")
     streams = [open_stream(serving.port, f"plan;fault={fault}") for fault in faults]
     assert children(serving.process.pid) == []
@@ -131,7 +131,7 @@ def test_a_server_killed_mid_journal_can_be_read_and_started_again(
     leave = threading.Event()
 
     def load() -> None:
-        with httpx.Client() as client:
+        with httpx.Client(timeout=60) as client:
             while not leave.is_set():
                 try:
                     client.post(f"{serving.url}/~load/plan/v1/chat/completions", json=BODY)
@@ -151,7 +151,7 @@ def test_a_server_killed_mid_journal_can_be_read_and_started_again(
     assert len(before) > 5
     assert {one.run for one in before} == {"load"}
     again = Serving(path)
-    httpx.post(f"{again.url}/~after/plan/v1/chat/completions", json=BODY)
+    httpx.post(f"{again.url}/~after/plan/v1/chat/completions", json=BODY, timeout=60)
     again.end(signal.SIGTERM)
     after = journal.read(path)
     assert after[: len(before)] == before

@@ -178,5 +178,13 @@ def test_a_stream_is_flushed_token_by_token(server: Server) -> None:
     assert found.paced.first_ms < found.paced.last_ms / 2
 
 
+def test_a_stall_puts_everything_after_it_off(server: Server) -> None:
+    """The pace goes on where it stood, instead of making up for the silence."""
+    path = "scripted;latency=0,tps=50;fault=stall,after=3,seconds=0.3"
+    _, found = timed(server, path, True)
+    assert found.paced.asked_last_ms == pytest.approx(480)
+    assert found.paced.last_ms >= 479
+
+
 def test_words_for_a_pace_are_no_words_for_anything_else() -> None:
     assert len(set(pacing.WORDS)) == len(pacing.WORDS)

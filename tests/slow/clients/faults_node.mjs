@@ -3,8 +3,8 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 
 const TASK = "Which of the two is it?";
-const TIMEOUT = 2000; // milliseconds; the SDKs' own setting
-const AT_ONCE = 24;
+const TIMEOUT = 5000; // milliseconds; the SDKs' own setting
+const AT_ONCE = 10;
 const schema = { type: "object", properties: { path: { type: "string" } } };
 
 async function chat({ url, stream, cap }) {
