@@ -260,7 +260,8 @@ class RunState(msgspec.Struct, omit_defaults=True):
     counts requests whose price is not known, which `cost_usd` leaves out; `child_turns` and
     `agents` count the turns of sub-agents and the sub-agents, at all levels below; `overrun` the
     tokens that services used beyond what requests allowed.
-    `leg_turns` is how many turns there were when streaks began to be counted (`stop.Scope`).
+    `leg_turns` is how many turns there were when streaks began to be counted (`stop.Scope`);
+    `setup` is what a caller needs to take the run up again, such as the goal in words.
     """
 
     run_id: str

@@ -215,6 +215,33 @@ def test_B27_refused_again_or_with_nothing_to_leave_out_it_ends_plainly() -> Non
     assert len(state.beside) == 1
 
 
+@pytest.mark.parametrize("policy", [DropResults(WINDOW), Notes(WINDOW)])
+def test_a_result_that_the_model_has_not_seen_is_never_left_out(policy: ContextPolicy) -> None:
+    @tool(name="read", read_only=True)
+    def huge(x: int) -> str:
+        """Read."""
+        return "y" * (8 * WINDOW if x == 3 else 3_000)
+
+    model = Growing(3)
+    run(start(), model=model, tools=[huge], stop=MaxTurns(4), context=policy)
+    assert [len(m.content or "") for m in model.requests[3] if m.role == "tool"][-1] == 8 * WINDOW
+
+
+def test_what_a_prompt_has_at_most_is_known_also_after_the_view_has_changed() -> None:
+    bounds = []
+
+    class Watching(Growing):
+        async def ask(self, messages: Sequence[Message], tools: Any, **given: Any) -> ModelReply:
+            bounds.append((state.request, self.tokens(messages)))
+            return await super().ask(messages, tools)
+
+    state = start()
+    model = Watching(30, summary=says("z" * 9_000))
+    run(state, model=model, tools=[read], stop=MaxTurns(14), context=Summarise(WINDOW))
+    assert len(state.beside) >= 1
+    assert all(request and request.prompt_bound >= tokens for request, tokens in bounds)
+
+
 def test_notes_are_numbered_and_fetched_by_number_through_a_resume() -> None:
     state = go(Growing(20), Notes(WINDOW), stop=MaxTurns(12))
     state = RunState.from_json(state.to_json())

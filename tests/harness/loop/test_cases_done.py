@@ -97,6 +97,9 @@ def test_C17c_a_write_after_the_check_makes_it_stale_and_the_next_claim_is_check
     wants, tools = Wants(ledger, 1), [ledger.write()]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(9), verify=wants)
     assert (state.verified, wants.asked) == (True, 1)
+    late = RunState.from_json(state.to_json())
+    late.writes += 1  # as a tool that was given up, and ends after all, does
+    assert (late.status, late.verified) == (Status.COMPLETED, False)
     say(state, "one more thing")
     state = run(state, model=model, tools=tools, stop=MaxTurns(4), verify=wants)
     assert (state.reason, state.verified, wants.asked) == ("max_turns", False, 2)

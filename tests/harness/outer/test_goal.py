@@ -160,6 +160,14 @@ def test_B30f_an_evaluator_that_says_nothing_usable_counts_as_not_met_three_time
     assert state.input_tokens == sum(u.prompt_tokens for u in [*model.charged, *judge.charged])
 
 
+def test_B30f_whoever_takes_it_up_again_gives_the_evaluator_as_many_tries(setup: Make) -> None:
+    judge, evaluator = judging(says("?"))
+    model = ScriptedModel(lambda n, _: reads(n) if n % 2 == 0 else says("DONE"))
+    _, state = go(model, evaluator, setup, stop=MaxTurns(99))
+    report, _ = go(model, evaluator, setup, stop=MaxTurns(99), state=state)
+    assert (report.stop.kind, len(judge.requests)) == (OuterKind.UNCLEAR, 6)
+
+
 def test_B30f_one_usable_answer_in_between_starts_the_count_afresh(setup: Make) -> None:
     junk = says("?")
     _, evaluator = judging(junk, junk, verdict("not_met"), junk, junk, verdict("met"))

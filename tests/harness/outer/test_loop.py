@@ -234,9 +234,9 @@ def test_money_caps_the_whole_of_it_but_not_what_the_conversation_had_cost_befor
     model, state = ScriptedModel([says("ok")], forever=True), start()
     made = setup(model)
     go(state, scheduled(made), made, Caps(iterations=3))
-    report = go(state, scheduled(made), made, Caps(cost="0.05", iterations=99))
+    report = go(state, scheduled(made), made, Caps(cost="0.051", iterations=99))
     assert report.stop.kind is OuterKind.MAX_COST
-    assert report.cost_usd <= Decimal("0.05")
+    assert report.cost_usd <= Decimal("0.051")
     assert state.cost_usd == Decimal("0.006") + report.cost_usd
     assert report.cost_usd > Decimal("0.04")
 
