@@ -13,6 +13,7 @@ import click
 
 from benchmarks.amounts import COUNT, USD
 from benchmarks.tables import Form
+from harness.models.address import endpoint
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,10 +40,19 @@ class Options:
     command: tuple[str, ...] = ()
 
 
+def _base_url(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    try:
+        endpoint(value, "") if value else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    return value
+
+
 _OPTIONS = (
     click.option(
         "--base-url",
         envvar="LLM_BASE_URL",
+        callback=_base_url,
         help="Endpoint to use instead of a provider started here. [env: LLM_BASE_URL]",
     ),
     click.option("--model", help="Model name to send. [default: the scenario's script]"),

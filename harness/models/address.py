@@ -20,7 +20,10 @@ def endpoint(base_url: str | None, path: str) -> httpx.URL:
     base = base_url or os.environ.get("LLM_BASE_URL")
     if not base:
         raise ValueError("no base URL: pass base_url=… or set LLM_BASE_URL (http://127.0.0.1:8000)")
-    url = httpx.URL(base)
+    try:
+        url = httpx.URL(base)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"base URL {base!r} is none: {error}") from error
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"base URL {base!r} is not an http(s) URL, such as http://127.0.0.1:8000")
     root = url.path.rstrip("/")
