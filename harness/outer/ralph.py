@@ -119,12 +119,15 @@ class _Ralph:
         if capped is not None and not state.turns:  # nothing was left to begin with
             self.book.begun = None
             return capped
+        if stop is not None and not state.resumable:  # whoever mends it needs a new run
+            self._end(self._held_to(begun, None), run_failed=True)
+            return stop
         if stop is None and not self.setup.cancel.cancelled:
             begun, stop = await self._checked(begun, state)
         if stop is not None or self.setup.cancel.cancelled:
             self.book.begun = begun
             return stop or self._stop()
-        self._end(begun, failed(state))
+        self._end(begun, run_failed=failed(state))
         return self._marked(state) or capped
 
     def _begin(self) -> tuple[Iteration, RunState]:
@@ -203,7 +206,7 @@ class _Ralph:
         self.book.fruitless = 0 if better else self.book.fruitless + 1
         return msgspec.structs.replace(begun, open=left, verified=passes, notes=tuple(notes))
 
-    def _end(self, ended: Iteration, run_failed: bool) -> None:
+    def _end(self, ended: Iteration, *, run_failed: bool) -> None:
         """Write the iteration down: for the agent, for git if asked, and in the loop's own book."""
         line = progress_line(ended)
         path = self.loop.root / self.loop.progress

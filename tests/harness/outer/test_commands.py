@@ -115,7 +115,10 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_the_answer_is_on_standard_output_and_the_rest_is_not(shell: Shell) -> None:
     (shell.project / "errors.log").write_text("ERROR timeout: worker 7 timed out after 30000 ms\n")
     code, out, err = shell("plan", "run", "Which file?", "--max-cost", "0.50", *PRICES)
-    assert (code, out) == (0, "errors.log mentions a timeout: worker 7 timed out after 30000 ms.\n"), err
+    assert (code, out) == (
+        0,
+        "errors.log mentions a timeout: worker 7 timed out after 30000 ms.\n",
+    ), err
     assert "turn 3: " in err
     assert "completed: answered" in err
     assert shell("plan", "run", "Which file?", "--quiet")[2].count("\n") == 2

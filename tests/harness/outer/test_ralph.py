@@ -155,11 +155,17 @@ def test_CX07_runs_that_fail_for_nothing_end_it_after_three_though_no_budget_is_
     assert again.stop.kind is OuterKind.NO_PROGRESS, "somebody started it again: it tries again"
 
 
-def test_an_error_that_needs_a_person_ends_it_at_once(project: Path, setup: Make) -> None:
+def test_an_error_that_needs_a_person_ends_it_at_once_and_once_it_is_mended_it_goes_on(
+    project: Path, hands: Any, setup: Make, tmp_path: Path
+) -> None:
     model = ScriptedModel([ModelError("401: no such key", status=401)])
-    report = go(Ralph(root=project), setup(model))
-    assert str(report.stop) == "needs_person: 401: no such key"
-    assert len(model.requests) == 1
+    with Store(tmp_path / "runs.sqlite") as store:
+        report = go(Ralph(root=project), setup(model, store=store))
+        assert str(report.stop) == "needs_person: 401: no such key"
+        assert len(model.requests) == 1
+        report = go(Ralph(root=project), setup(ScriptedModel(worker), tools=hands, store=store))
+    assert report.stop.kind is OuterKind.PLAN_EMPTY
+    assert [each.task for each in report.iterations] == ["one", "one", "two", "three"]
 
 
 def test_a_check_that_cannot_be_made_blames_nobody_and_ends_it(
