@@ -23,9 +23,6 @@ from fakeprovider.verdict import verdict
 MOST_ATTEMPTS = 3
 """Attempts of a request that is refused for good: official clients make so many of any 429."""
 
-PATIENCE = 5.0
-"""Seconds in which a cancelled run has to come to its end."""
-
 
 def _nothing_added(trial: Trial, what: str) -> Judged:
     if not trial.called(ADD):
@@ -142,7 +139,7 @@ def _answered(trial: Trial) -> Counter[str]:
 
 
 def _cancel(trial: Trial) -> Judged:
-    if trial.seconds > PATIENCE or not trial.ended:
+    if not trial.ended:
         return failed(f"still going {trial.seconds:.1f} s after it was cancelled")
     late = [one for one in trial.exchanges if one.turn is not None and one.turn > _last(trial)]
     if late:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
@@ -170,4 +170,4 @@ def delegating(draw: st.DrawFn) -> Case:
 
 def plain() -> Case:
     """What every agent can do: read a note, answer."""
-    return replace(Case(Replies(*_reading(1), "Done.")), turns=5)
+    return Case(Replies(*_reading(1), "Done.", again=1), turns=5)

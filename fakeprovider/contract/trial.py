@@ -20,6 +20,8 @@ from fakeprovider.kit.inline import Mapped
 from fakeprovider.verdict import Effect, Facts
 
 _SPARE = 6  # requests over the limit of turns before a run is ended
+PROMPTLY = 3.0
+"""Seconds in which a cancelled run has to come to its end."""
 _NO_LIMIT = 40  # requests of a run without a limit of turns
 
 
@@ -117,7 +119,7 @@ class Stage:
         most = max(case.turns or _NO_LIMIT, case.resumed or 0) + _SPARE
         spare = 20 if case.fault is not None else 0  # repeated requests count too
         with (
-            TemporaryDirectory(prefix="contract-") as home,
+            TemporaryDirectory(prefix="contract-", ignore_cleanup_errors=True) as home,
             self._provider.run(
                 case.script,
                 fault=case.fault,
@@ -192,6 +194,8 @@ class Stage:
             _either(lambda: leg.over.is_set() or run.admitted > wanted, self._patience)
             begun = time.monotonic()
             leg.limits.cancel.set()
+            leg.over.wait(min(PROMPTLY, self._patience))
+            return begun
         leg.over.wait(self._patience)
         return begun
 

@@ -1,4 +1,4 @@
-"""What is wrong with a finished run: requests nobody answered, turns nobody asked for, violations."""
+"""What is wrong with a finished run: what was not answered, not asked for, not allowed."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
-"""Our own harness as an agent under the contract: everything that the contract can ask of one.
-
-Run as a program it holds the contract against whatever `harness` is first on the path, and prints
-what came of it as JSON.
-"""
+"""Our own harness as an agent under the contract: everything that the contract can ask of one."""
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -134,16 +128,10 @@ def heard(asked: threading.Event) -> Iterator[Cancel]:
         asked.set()
 
 
-def main(clauses: list[str]) -> None:
-    """`{"broken": [...], "held": {clause: result}, "told": ...}`."""
+def held(clauses: list[str]) -> dict[str, Any]:
+    """`{"broken": [clause], "held": {clause: result}, "told": text}`."""
     try:
-        held = check_stop_contract(agent, clauses=clauses, in_process=True, examples=4)
+        results = check_stop_contract(agent, clauses=clauses, in_process=True, examples=4)
     except ContractBroken as error:
-        print(json.dumps({"broken": error.clauses, "held": {}, "told": str(error)}))
-        return
-    results = {one.clause: one.result for one in held}
-    print(json.dumps({"broken": [], "held": results, "told": ""}))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        return {"broken": error.clauses, "held": {}, "told": str(error)}
+    return {"broken": [], "held": {one.clause: one.result for one in results}, "told": ""}

@@ -1,0 +1,23 @@
+"""Holds the contract against one harness after another, in a process that has the rest loaded.
+
+Reads a line of JSON each, `{"tree": folder, "clauses": [...]}`, and writes what came of it.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+REFERENCE = str(Path(__file__).parent / "reference.py")
+
+for line in sys.stdin:
+    order = json.loads(line)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
+        del sys.modules[name]
+    sys.path.insert(0, order["tree"])
+    found = runpy.run_path(REFERENCE)["held"](order["clauses"])
+    found["harness"] = sys.modules["harness"].__file__
+    sys.path.remove(order["tree"])
+    print(json.dumps(found), flush=True)

@@ -1,0 +1,97 @@
+"""The contract finds every mutant of our own harness, and says by which clause.
+
+A mutant is a patch to the real source, applied to a copy that a child process imports in place of
+the package; the working tree is not touched. Where the patched text is gone the test says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+import yaml
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+Judge: TypeAlias = Callable[..., dict[str, Any]]
+
+MUTANTS: list[dict[str, str]] = yaml.safe_load((HERE / "mutants.yaml").read_text())
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[Judge]:
+    """What the contract says of the harness in a folder; one process for all of them."""
+    popen = subprocess.Popen(
+        [sys.executable, str(HERE / "judge.py")],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert popen.stdin is not None
+    assert popen.stdout is not None
+
+    def held(tree: Path, *clauses: str) -> dict[str, Any]:
+        assert popen.stdin is not None
+        assert popen.stdout is not None
+        print(json.dumps({"tree": str(tree), "clauses": clauses}), file=popen.stdin, flush=True)
+        found: dict[str, Any] = json.loads(popen.stdout.readline())
+        assert Path(found["harness"]).is_relative_to(tree)
+        return found
+
+    yield held
+    popen.stdin.close()
+    popen.stdout.close()
+    assert popen.wait(timeout=30) == 0
+
+
+def patched(mutant: dict[str, str], tree: Path) -> None:
+    """A copy of the harness with the mutant's one change."""
+    shutil.copytree(
+        ROOT / "harness", tree / "harness", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    file = tree / "harness" / mutant["file"]
+    source = file.read_text()
+    count = source.count(mutant["old"])
+    if count != 1:
+        pytest.fail(
+            f"mutant {mutant['name']}: its text stands {count} times in harness/{mutant['file']}, "
+            f"not once; bring tests/mutants/mutants.yaml up to date:\n{mutant['old']}"
+        )
+    file.write_text(source.replace(mutant["old"], mutant["new"]))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[one["name"] for one in MUTANTS])
+def test_the_contract_finds_the_mutant(
+    mutant: dict[str, str], tmp_path: Path, judge: Judge
+) -> None:
+    patched(mutant, tmp_path)
+    found = judge(tmp_path, mutant["clause"])
+    assert found["broken"] == [mutant["clause"]], mutant["about"]
+    assert found["told"].startswith(f"the stop contract is broken: {mutant['clause']}\n")
+    assert "Case(" in found["told"]
+
+
+def test_no_clause_is_broken_by_the_harness_without_a_mutant(judge: Judge) -> None:
+    found = judge(ROOT)
+    assert (found["broken"], set(found["held"].values())) == ([], {"pass"}), found["told"]
+
+
+def test_the_mutants_reach_every_clause_but_one() -> None:
+    """The history clause has no mutant: the transcript is append-only by its type."""
+    from fakeprovider.contract import CONTRACT
+
+    assert set(CONTRACT) - {one["clause"] for one in MUTANTS} == {"history"}
+
+
+def test_a_mutant_whose_text_is_gone_fails_by_name(tmp_path: Path) -> None:
+    gone = {**MUTANTS[0], "old": "this stands nowhere"}
+    with pytest.raises(pytest.fail.Exception, match=f"mutant {gone['name']}.*0 times"):
+        patched(gone, tmp_path)
