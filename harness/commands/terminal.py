@@ -27,7 +27,7 @@ from harness.trace import (
     Verification,
 )
 
-SHOWN = 2_000  # characters of arguments
+SHOWN = 2_000  # characters of arguments, from both ends
 
 
 def tell(words: str) -> None:
@@ -90,7 +90,7 @@ class Person:
         return True
 
     def _decide(self, state: RunState, wait: Interruption) -> None:
-        shown = json.dumps(wait.args, ensure_ascii=False)[:SHOWN]
+        shown = legible(json.dumps(wait.args, ensure_ascii=False))
         unknown = wait.type == "unknown_outcome"
         odd = " (it may have run before; yes runs it again)" if unknown else ""
         tell(f"\n{wait.tool} {shown}{odd}" + (f"\n{wait.note}" if wait.note else ""))
@@ -102,6 +102,15 @@ class Person:
             reject(state, wait.call_id, reason or None, by="terminal")
         else:
             approve(state, wait.call_id, always=answer == "a", by="terminal")
+
+
+def legible(text: str) -> str:
+    """Text that hides nothing from who decides on it: no control characters, no silent cut."""
+    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    if len(plain) <= 2 * SHOWN:
+        return plain
+    left_out = len(plain) - 2 * SHOWN
+    return f"{plain[:SHOWN]}\n[{left_out:,} characters are not shown]\n{plain[-SHOWN:]}"
 
 
 @contextmanager

@@ -1,0 +1,36 @@
+"""What a person sees at the terminal of the call that is to be decided on."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from harness import MaxTurns, RunState, run, tool
+from harness.cancel import Cancel
+from harness.commands.terminal import SHOWN, Person
+from harness.scripted import ScriptedModel, calls
+
+
+@tool(needs_approval=True)
+def shell(command: str) -> str:
+    """Run a command."""
+    return command
+
+
+def asked(command: str) -> str:
+    """What the terminal shows of a call that runs `command`."""
+    model = ScriptedModel([calls(("a", "shell", {"command": command}))])
+    state = run(RunState.start("task"), model=model, tools=[shell], stop=MaxTurns(1))
+    with CliRunner().isolation(input="n\n\n") as (_, error, _):
+        assert Person(Cancel())(state)
+        return error.getvalue().decode()
+
+
+def test_the_end_of_a_long_command_is_shown_and_how_much_is_not() -> None:
+    said = asked("echo" + " " * 3 * SHOWN + "; rm -rf /")
+    assert "; rm -rf /" in said
+    assert "characters are not shown]" in said
+
+
+def test_nothing_is_hidden_by_control_characters() -> None:
+    said = asked("rm -rf / \x9b2K\x7f\u202e\u200b# häufig")
+    assert r"rm -rf / \u009b2K\u007f\u202e\u200b# häufig" in said
