@@ -37,7 +37,7 @@ class Tally:
         """Count one more exchange."""
         self.requests += 1
         self.retries += exchange.attempt > 0 or exchange.digest in self._failed
-        failed = exchange.status >= 400 or exchange.cancelled
+        failed = exchange.broken or exchange.status >= 400 or exchange.cancelled
         if failed:
             self._failed.add(exchange.digest)
         else:

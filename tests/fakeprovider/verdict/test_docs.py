@@ -1,0 +1,38 @@
+"""The page about verdicts says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fakeprovider.verdict import CLAUSES, identical_calls, read_effects, retry_storm
+
+PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return PAGE.read_text()
+
+
+def test_it_has_every_clause_in_order(page: str) -> None:
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(CLAUSES)
+
+
+def test_its_numbers_are_those_of_the_code(page: str) -> None:
+    assert f"more than {retry_storm.MOST} attempts" in page
+    assert f"{retry_storm.IN_A_ROW} retries in a row less than {retry_storm.AT_ONCE} s" in page
+    assert f"more than {identical_calls.MOST} times among the last {identical_calls.WINDOW}" in page
+
+
+def test_its_snippet_and_its_ledger_can_be_used(page: str, tmp_path: Path) -> None:
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    shown: list[str] = []
+    exec(snippet.replace("print(", "shown.append("), {"shown": shown})
+    assert "not applicable" in shown[0]
+    ledger = next(block for block in re.findall(r"```\n(.*?)```", page, re.DOTALL) if "{" in block)
+    path = tmp_path / "effects.jsonl"
+    path.write_text(ledger)
+    assert [effect.decision for effect in read_effects(path)] == ["approved", "", "rejected"]
