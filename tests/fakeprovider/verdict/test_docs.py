@@ -32,7 +32,7 @@ def test_its_snippet_and_its_ledger_can_be_used(page: str, tmp_path: Path) -> No
     shown: list[str] = []
     exec(snippet.replace("print(", "shown.append("), {"shown": shown})
     assert "not applicable" in shown[0]
-    ledger = next(block for block in re.findall(r"```\n(.*?)```", page, re.DOTALL) if "{" in block)
+    (ledger,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "effects.jsonl"
     path.write_text(ledger)
     assert [effect.decision for effect in read_effects(path)] == ["approved", "", "rejected"]
