@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from benchmarks.commands.budgets import budgets
 from benchmarks.commands.cancel import cancel
 from benchmarks.commands.denied import denied
 from benchmarks.commands.destructive import destructive
@@ -25,6 +26,7 @@ from benchmarks.commands.publish import publish
 from benchmarks.commands.recover import recover
 from benchmarks.commands.resume import resume
 from benchmarks.commands.runaway import runaway
+from benchmarks.commands.stop import stop_command
 from benchmarks.commands.subagent import subagent_command
 
 
@@ -61,6 +63,8 @@ for command in (
     subagent_command,
     done,
     growth,
+    stop_command,
+    budgets,
     outer,
     everything,
 ):

@@ -1,0 +1,75 @@
+"""`bench budgets`: a budget that is checked after each turn, and one that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import click
+import msgspec
+
+from benchmarks.amounts import USDS
+from benchmarks.options import Options, run_options
+from benchmarks.policies import Policy
+from benchmarks.report import Report, Row
+from benchmarks.runner import Conditions, run_policy
+from benchmarks.session import conditions, report_of, show
+from benchmarks.tables import usd
+from harness import MaxCost, Settings
+from scenarios import find
+
+BUDGETS = tuple(Decimal(mills) / 1000 for mills in (5, 10, 15, 20, 30, 40, 50, 60, 80, 100))
+OUTPUT = 256  # tokens that each reply may have
+
+
+@click.command()
+@click.option(
+    "--budget",
+    type=USDS,
+    default=",".join(map(str, BUDGETS)),
+    show_default=True,
+    help="Budgets in USD, two rows each.",
+)
+@run_options
+def budgets(budget: tuple[Decimal, ...], options: Options) -> None:
+    """The same runaway under the same budgets, plain and reserved.
+
+    \b
+    plain     checked after each turn: overshot by up to one turn
+    reserved  the worst case of each request has to fit before it is sent: never overshot
+    """
+    show(report(options, budget), options)
+
+
+def report(options: Options, limits: tuple[Decimal, ...] = BUDGETS) -> Report:
+    """Two rows per budget."""
+    with conditions(options, find("runaway")) as shared:
+        rows = [row for limit in limits for row in _rows(limit, shared)]
+    return report_of("budgets", rows, options, list(_notes(rows)))
+
+
+def _rows(limit: Decimal, shared: Conditions) -> Iterator[Row]:
+    for name, stop in (("plain", MaxCost(limit)), ("reserved", MaxCost(limit, reserve=True))):
+        policy = Policy(f"{name} {usd(limit)}", stop, Settings(max_output=OUTPUT))
+        row = run_policy(find("runaway"), policy, shared)
+        left = None if row.cost_usd is None else limit - row.cost_usd
+        yield msgspec.structs.replace(row, extra={"left": None if left is None else usd(left)})
+
+
+def _notes(rows: list[Row]) -> Iterator[str]:
+    for name in ("plain", "reserved"):
+        over = [_overshoot(row) for row in rows if row.policy.startswith(name)]
+        crossed = sum(amount > 0 for amount in over)
+        yield (
+            f"{name}: {crossed} of {len(over)} budgets overshot, "
+            f"by {usd(max(over, default=Decimal(0)))} at most"
+        )
+    yield (
+        "what a reserved budget leaves unspent is the price of its guarantee: a prompt is bounded "
+        f"by its bytes, and a reply by the {OUTPUT} tokens it may have."
+    )
+
+
+def _overshoot(row: Row) -> Decimal:
+    stop = row.stop
+    return Decimal(0) if stop is None or stop.overshoot is None else Decimal(stop.overshoot)

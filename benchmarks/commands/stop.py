@@ -1,0 +1,174 @@
+"""`bench stop`: each stop condition, on what it must stop and on what it must let finish."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import click
+import msgspec
+
+from benchmarks.commands.subagent import research
+from benchmarks.decisions import approve_all
+from benchmarks.options import Options, run_options
+from benchmarks.pairs import render_pairs
+from benchmarks.policies import Policy
+from benchmarks.report import Report, Row
+from benchmarks.runner import Conditions, run_policy
+from benchmarks.session import conditions, judge, report_of
+from benchmarks.tables import render
+from harness import (
+    ActiveTime,
+    Condition,
+    ConsecutiveErrors,
+    ContextWindow,
+    Deadline,
+    EmptyReplies,
+    MalformedCalls,
+    MaxCost,
+    MaxInputTokens,
+    MaxOutputTokens,
+    MaxTokens,
+    MaxToolCalls,
+    MaxTurns,
+    NoProgress,
+    Predicate,
+    RepeatedCalls,
+    RetryPolicy,
+    RunState,
+    Settings,
+    Tool,
+    TruncatedReplies,
+)
+from scenarios import Scenario, Workspace, find
+
+NET = MaxTurns(60)
+"""Under everything, so that a condition that does not stop is seen and not waited for."""
+
+OFF = Settings(empty_replies=None, truncated_replies=None)
+THINKS = 1.2  # seconds that a person takes to decide
+NOTES = [
+    "stop: the scenario never ends by itself, and the condition has to end it; spare: it ends by "
+    "itself, and the condition must not. A net of 60 turns is under every row.",
+    "ActiveTime: the person takes longer to decide than the limit allows for work.",
+    "retries: a service that fails twice before each reply ends a run without them, resumably, and "
+    "not with them.",
+]
+
+
+def listed_twice(state: RunState) -> str | None:
+    """A caller's own rule: nobody needs the list of files more than twice."""
+    listed = sum(record.tool == "list_files" for record in state.results)
+    return f"list_files was called {listed} times" if listed > 2 else None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A condition, the scenario that it has to stop, and the one that it must spare."""
+
+    condition: Condition
+    stops: str
+    spares: str
+
+
+TRIALS = (
+    Trial(MaxTurns(20), "runaway", "plan"),
+    Trial(MaxToolCalls(10), "runaway", "plan"),
+    Trial(MaxTokens(20_000), "runaway", "plan"),
+    Trial(MaxInputTokens(20_000), "runaway", "plan"),
+    Trial(MaxOutputTokens(2_000), "chatter", "plan"),
+    Trial(MaxCost("0.05"), "runaway", "plan"),
+    Trial(MaxCost("0.05", reserve=True), "spender", "plan"),
+    Trial(ContextWindow(16_000), "overflow", "long"),
+    Trial(Deadline(2), "stalled", "plan"),
+    Trial(ActiveTime(1), "runaway;latency=100", "publish"),
+    Trial(RepeatedCalls(3), "cycle", "polling"),
+    Trial(NoProgress(rounds=3), "fruitless", "long"),
+    Trial(NoProgress("failing", rounds=3), "circling", "fixer"),
+    Trial(EmptyReplies(2), "empty", "plan"),
+    Trial(TruncatedReplies(3), "truncated", "plan"),
+    Trial(MalformedCalls(3), "malformed", "recover"),
+    Trial(ConsecutiveErrors(3), "denied", "shaky"),
+    Trial(Predicate(listed_twice), "runaway", "plan"),
+)
+
+
+@click.command("stop")
+@run_options
+def stop_command(options: Options) -> None:
+    """Every stop condition on the scenario that it is there for, and on one that it must spare.
+
+    A condition that fires on everything is no better than one that never fires. Exit status 1 if
+    any row is not as it must be.
+    """
+    made = report(options)
+    if options.form in ("table", "markdown"):
+        render_pairs(made, options.form)
+    else:
+        render(made, options.form)
+    judge([made], options)
+    wrong = [row.policy for row in made.rows if row.extra["verdict"] == "WRONG"]
+    if wrong:
+        raise click.ClickException(f"not as it must be: {', '.join(wrong)}")
+
+
+def report(options: Options, trials: Iterable[Trial] = TRIALS) -> Report:
+    """Two rows per condition, and two for retries."""
+    with conditions(options, find("plan")) as shared:
+        rows = [row for trial in trials for row in _rows(trial, shared)]
+        rows += [
+            _row("no retries, retries", None, "flaky", shared, Settings(), must_stop=True),
+            _row("no retries, retries", None, "flaky", shared, RETRIES, must_stop=False),
+        ]
+    return report_of("stop", rows, options, NOTES)
+
+
+RETRIES = Settings(retry=RetryPolicy(base=0.01))
+
+
+def _rows(trial: Trial, shared: Conditions) -> Iterator[Row]:
+    name = repr(trial.condition).replace(f"{__name__}:", "")
+    yield _row(name, trial.condition, trial.stops, shared, OFF, must_stop=True)
+    yield _row(name, trial.condition, trial.spares, shared, OFF, must_stop=False)
+
+
+def _row(
+    name: str,
+    condition: Condition | None,
+    script: str,
+    shared: Conditions,
+    settings: Settings,
+    *,
+    must_stop: bool,
+) -> Row:
+    stop = NET if condition is None else NET | condition
+    policy = Policy(name, stop, settings, decide=_slowly, script=script)
+    row = run_policy(_scenario(script.partition(";")[0], shared), policy, shared)
+    kinds = ["provider_unavailable"] if condition is None else [str(condition.kind)]
+    stopped = row.stop is not None and row.stop.kind in kinds
+    right = stopped if must_stop else row.status == "completed"
+    extra = {
+        "scenario": script.partition(";")[0],
+        "must": "stop" if must_stop else "spare",
+        "verdict": "ok" if right else "WRONG",
+    }
+    return msgspec.structs.replace(row, extra=extra)
+
+
+def _slowly(state: RunState) -> None:
+    time.sleep(THINKS)
+    approve_all(state)
+
+
+def _scenario(name: str, shared: Conditions) -> Scenario:
+    """The scenario; one that has agents gets agents that play the same script."""
+    scenario = find(name)
+    if name != "spender":
+        return scenario
+
+    def tools(workspace: Workspace) -> list[Tool]:
+        agent = research("spender", shared, workspace)
+        return [agent, *scenario.tools(workspace)]
+
+    return replace(scenario, tools=tools)
