@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+import openai
 import pytest
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.faults import BadFault, Chaos, orders, plan
 from fakeprovider.replies import Fault, Reply, Text, ask, say
 from fakeprovider.server import Server
+from fakeprovider.verdict import verdict
 
 
 def twice_busy(conversation: Conversation) -> Reply:
@@ -186,3 +188,19 @@ def test_orders_know_whether_attempts_must_be_counted() -> None:
     assert orders([], Chaos(0.1)).counts
     assert not orders([])
     assert plan("reset").times is None
+
+
+@pytest.mark.parametrize("fault", ["rate_limited,times=1,retry_after=0.2", "reset,times=1"])
+def test_an_official_sdk_gets_past_a_fault_by_its_own_retry(running: Server, fault: str) -> None:
+    """It waits as long as it was told, and says which attempt it is."""
+    url = running.url_for(f"runaway;fault={fault}", run=fault)
+    with openai.OpenAI(base_url=url, api_key="any", max_retries=1) as client:
+        tools: Any = TOOLS
+        messages: Any = history(0)
+        reply = client.chat.completions.create(model="m", messages=messages, tools=tools)
+    assert reply.choices[0].finish_reason == "tool_calls"
+    first, second = running.journal.exchanges(fault)
+    assert (first.attempt, first.retry_count, first.broken) == (0, 0, True)
+    assert (second.attempt, second.retry_count, second.broken) == (1, 1, False)
+    results = verdict([first, second])
+    assert [result.clause for result in results if result.failed] == []
