@@ -141,13 +141,22 @@ def _asked(call: ToolCall) -> dict[str, Any]:
         asked["arguments"] = _literal(call.arguments) if arguments is None else arguments
     if call.id is not None:
         asked["id"] = call.id
-    _literal(json.dumps(asked))
+    _check_texts(arguments)
     return asked
 
 
+def _check_texts(value: Any) -> None:
+    if isinstance(value, str):
+        _literal(value)
+    for inner in value.values() if isinstance(value, dict) else ():
+        _check_texts(inner)
+    for inner in value if isinstance(value, list) else ():
+        _check_texts(inner)
+
+
 def _literal(text: str) -> str:
-    if "{{" in text or "}}" in text:
-        raise ValueError("YAML takes {{ and }} for a template; use Python for this text")
+    if "{{" in text:
+        raise ValueError("YAML takes {{ for a template; use Python for this text")
     return text
 
 
