@@ -39,11 +39,11 @@ class Execution:
 
 
 class Work:
-    """A function at work; `on_late` hears of its end if it was given up before."""
+    """A function at work: `finished` is done when it has ended, unless it was given up before."""
 
     def __init__(self, fn: Callable[..., Any], arguments: dict[str, Any]) -> None:
         self._loop = asyncio.get_running_loop()
-        self._finished = asyncio.Event()
+        self.finished: asyncio.Future[None] = self._loop.create_future()
         self._lock = threading.Lock()
         self._ended: Ended | None = None
         self._on_late: Callable[[Ended], None] | None = None
@@ -52,10 +52,6 @@ class Work:
             self._task = self._loop.create_task(self._await(fn(**arguments)))
         else:
             self._start_thread(lambda: fn(**arguments))
-
-    async def wait(self) -> None:
-        """Return when the function has ended."""
-        await self._finished.wait()
 
     @property
     def ended(self) -> Ended | None:
@@ -100,9 +96,9 @@ class Work:
         if late is not None:
             late(ended)
         elif self._task is not None:
-            self._finished.set()
+            finish(self.finished)
         else:
-            self._loop.call_soon_threadsafe(self._finished.set)
+            self._loop.call_soon_threadsafe(finish, self.finished)
 
 
 def _is_async(fn: Callable[..., Any]) -> bool:
@@ -153,11 +149,24 @@ async def _grant(work: Work, grace: float, heeds: bool) -> None:
 
 async def _first_of(work: Work, cancel: Cancel | None, timeout: float | None) -> None:
     """Return when the work has ended, the signal is set or the time is up."""
-    waits = [asyncio.ensure_future(work.wait())]
-    if cancel is not None:
-        waits.append(asyncio.ensure_future(cancel.wait()))
+    loop = asyncio.get_running_loop()
+    stopped: asyncio.Future[None] = loop.create_future()
+    forget = cancel.listen(lambda: wake(loop, stopped)) if cancel is not None else None
     try:
+        waits = (work.finished, stopped)
         await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for wait in waits:
-            wait.cancel()
+        if forget is not None:
+            forget()
+
+
+def wake(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+    """Finish `future` in its loop, from any thread, if it is still waited for."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(finish, future)
+
+
+def finish(future: asyncio.Future[None]) -> None:
+    """Finish `future` unless it is finished."""
+    if not future.done():
+        future.set_result(None)

@@ -37,6 +37,7 @@ ALLOWED = (
 )
 """Variables that a tool's process inherits; provider keys are not among them."""
 
+PROC = Path("/proc")
 LIMIT = 1_000_000  # bytes of output that are kept
 
 
@@ -119,14 +120,28 @@ def end_group(process: subprocess.Popen[bytes], grace: float) -> None:
     if _signal(process.pid, signal.SIGTERM):
         end = time.monotonic() + grace
         while time.monotonic() < end and _alive(process):
-            time.sleep(0.002)
+            time.sleep(0.005)
         _signal(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _alive(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the group has a member that is no zombie: where nobody reaps orphans, they stay."""
     process.poll()
-    return _signal(process.pid, 0)
+    if not _signal(process.pid, 0):
+        return False
+    return not PROC.is_dir() or any(
+        _in_group(stat, process.pid) for stat in PROC.glob("[0-9]*/stat")
+    )
+
+
+def _in_group(stat: Path, group: int) -> bool:
+    """Whether the process lives and belongs to `group`; see proc(5) for the fields."""
+    try:
+        state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+    except (OSError, ValueError):
+        return False
+    return int(its_group) == group and state not in "ZX"
 
 
 def _signal(group: int, number: int) -> bool:
