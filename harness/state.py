@@ -249,6 +249,10 @@ class Times(msgspec.Struct):
     left: float = 0.0
 
 
+VERSION = 1
+"""The form of a stored run; a newer one is refused, since what it says more would be lost."""
+
+
 class RunState(msgspec.Struct, omit_defaults=True):
     """A run, whole and serialisable; `run` moves it on in place and returns it.
 
@@ -298,7 +302,14 @@ class RunState(msgspec.Struct, omit_defaults=True):
     always: dict[str, Standing] = {}
     setup: dict[str, str] = {}
     revision: int = 0
-    version: int = 1
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        if self.version > VERSION:
+            raise ValueError(
+                f"run {self.run_id!r} was written by a newer harness (form {self.version}; this one "
+                f"reads up to {VERSION}): go on with it there, or update this one"
+            )
 
     @classmethod
     def start(
