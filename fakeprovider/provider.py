@@ -12,7 +12,7 @@ from fakeprovider.choice import obey
 from fakeprovider.completion import SEARCH_LIMIT, Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.faults import BadFault, Faults, Moment, Plan
+from fakeprovider.faults import NONE, BadFault, Faults, Moment, Plan
 from fakeprovider.faults.events import edit
 from fakeprovider.faults.kind import Asked
 from fakeprovider.formats import check_form
@@ -107,7 +107,8 @@ class Provider:
     def _strike(self, job: Job, conversation: Conversation, reply: Reply) -> Plan | None:
         """The fault that is due now; none for a side request, which is no turn of the script."""
         orders = job.route.params.orders
-        if job.turn is None or not (reply.fault or orders or self.faults.orders):
+        nobody = reply.fault is None and orders is NONE and self.faults.orders is NONE
+        if nobody or job.turn is None:
             return None
         moment = Moment(job.dialect.NAME, conversation, reply, job.turn, job.run, job.head.attempt)
         try:

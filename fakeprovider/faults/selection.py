@@ -93,7 +93,8 @@ class Faults:
 
 def orders(faults: Iterable[Fault], chaos: Chaos | None = None) -> Orders:
     """Orders for faults by name; raises `BadFault`."""
-    return Orders(tuple(plan(fault.name, fault.params) for fault in faults), chaos)
+    plans = tuple(plan(fault.name, fault.params) for fault in faults)
+    return Orders(plans, chaos) if plans or chaos else NONE
 
 
 def _first(
