@@ -83,7 +83,10 @@ def test_what_is_not_required_is_left_out(schema: Any) -> None:
         ({"type": "string", "format": "email", "minLength": 20}, "aaaaaaaa@example.com"),
         ({"type": "string", "format": "made-up"}, ""),
         ({"type": "array", "minItems": 2, "items": {"type": "integer"}}, [0, 0]),
-        ({"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "integer"}}, None),
+        (
+            {"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "integer"}},
+            [0, 1, -1],
+        ),
         ({"type": "array", "minItems": 3, "uniqueItems": True}, ["", "a", "b"]),
         (
             {"minItems": 2, "uniqueItems": True, "prefixItems": [{"enum": [1, 2]}, {"const": 1}]},
@@ -120,6 +123,16 @@ def test_the_smallest_value_of_each_keyword(schema: Any, smallest: Any) -> None:
     value = argument(schema)
     if smallest is not None or "null" in json.dumps(schema):
         assert value == smallest
+
+
+def test_a_result_validates_whether_or_not_formats_are_asserted() -> None:
+    """Under `not`, a value that is no date is admitted only where formats are asserted."""
+    schema = needing({"not": {"type": "string", "format": "date"}})
+    arguments = smallest_arguments(schema)
+    Draft202012Validator(schema).validate(arguments)
+    Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(
+        arguments
+    )
 
 
 def test_bool_and_number_are_not_taken_for_one_another() -> None:

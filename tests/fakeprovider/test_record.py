@@ -340,6 +340,21 @@ def test_an_exchange_that_goes_on_from_another_says_only_what_is_new() -> None:
     assert second == {"after": 0, "request": {"messages": [{"user": "more"}]}, "say": "y"}
 
 
+@pytest.mark.parametrize(
+    "text", ["a\x85b", "a\r\nb\n", "\u2028", "\n lead", "trail \n\n", "{{ x }}", " - a: |\n", "\t"]
+)
+def test_texts_are_written_so_that_they_are_read_the_same(
+    player: tuple[Server, httpx.Client], text: str
+) -> None:
+    """YAML has more ends of lines than one, and folds them."""
+    book = Book()
+    said = [{"role": "user", "content": text}]
+    book.add("/chat/completions", chat(said), 200, answer(content=text), streamed=False)
+    client = replayed(player, to_yaml(book.document("x")))
+    reply = asked(client, "/rec/v1", body(said)).json()
+    assert reply["choices"][0]["message"]["content"] == text
+
+
 def test_what_is_not_written_down_is_said() -> None:
     book = Book()
     book.add("/v1/models", b"", 200, b"{}", streamed=False)
