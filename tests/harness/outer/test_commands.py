@@ -200,10 +200,10 @@ def test_ctrl_c_ends_the_run_and_its_command_and_resume_goes_on(shell: Shell) ->
 def test_ctrl_c_ends_a_loop_that_waits_and_its_tasks_are_found_again(shell: Shell) -> None:
     (shell.project / "loop.md").write_text("look after it\n")
     process = shell.start("writer", "loop", "--every", "10s", "--unlimited", "--yes")
-    wait_for((shell.project / "out.txt").exists)
-    time.sleep(0.3)
+    heard = list(iter(process.stderr.readline, "completed: answered after 2 turns\n"))
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, rest = process.communicate(timeout=30)
+    err = "".join(heard) + rest
     assert (process.returncode, "Traceback" in err) == (130, False), err
     assert "10s is below a minute: it is rounded up to 1m" in err
     assert f"prompt: {shell.project / 'loop.md'}" in err
