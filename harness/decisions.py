@@ -47,7 +47,7 @@ def tell(leg: Leg, call: PendingCall) -> None:
 def _as_examined(leg: Leg, call: PendingCall) -> bool:
     """A decision is for one call, its arguments and the tool as it was; else it counts for none."""
     tool = leg.toolbox.get(call.call.name)
-    if tool is not None and fingerprint.of_declaration(tool.spec) != call.declaration:
+    if tool is not None and tool.declaration != call.declaration:
         return False
     decided = call.fingerprint if call.decision is None else call.decision.fingerprint
     return fingerprint.of_call(call.call.name, call.args or {}) == call.fingerprint == decided

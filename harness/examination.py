@@ -44,7 +44,7 @@ def _sort(leg: Leg, call: PendingCall, tool: Tool | None, checked: Checked) -> N
     call.effects, call.polls = not tool.read_only, tool.max_polls if tool.polling else 0
     call.final = tool.final
     call.fingerprint = fingerprint.of_call(tool.name, checked.arguments)
-    call.declaration = fingerprint.of_declaration(tool.spec)
+    call.declaration = tool.declaration
     if _is_known_to_fail(leg.state, call):
         settle_call(call, wording.KNOWN_TO_FAIL, "denied")
         return

@@ -6,8 +6,6 @@ import hashlib
 import json
 from typing import Any
 
-from harness.models.base import ToolSpec
-
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal for equal values."""
@@ -27,8 +25,3 @@ def of_text(text: str) -> str:
 def of_call(tool: str, arguments: dict[str, Any]) -> str:
     """What a decision or a cached result is bound to: the tool and its arguments."""
     return digest(tool, arguments)
-
-
-def of_declaration(spec: ToolSpec) -> str:
-    """What "always approve" is bound to: it changes when the tool declares itself otherwise."""
-    return digest(spec.name, spec.description, spec.parameters)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.fingerprint import canonical
 from harness.models.base import Call, ToolSpec
 from harness.models.surrogates import mend_tree
 from harness.tools import Arguments, Tool
@@ -39,7 +38,7 @@ class Toolbox:
             if tool.name in self._tools:
                 raise ValueError(f"two tools are called {tool.name!r}")
             try:
-                validator(canonical(tool.parameters))
+                validator(tool.schema)
             except ValueError as error:
                 raise ValueError(f"tool {tool.name!r}: {error}") from error
             self._tools[tool.name] = tool
@@ -88,7 +87,7 @@ def _misfit(tool: Tool, arguments: Arguments) -> str:
 def _schema_problem(tool: Tool, arguments: Arguments) -> str:
     from jsonschema.exceptions import best_match
 
-    error = best_match(validator(canonical(tool.parameters)).iter_errors(arguments))
+    error = best_match(validator(tool.schema).iter_errors(arguments))
     return "" if error is None else f"{error.json_path}: {error.message[:CLIP]}"
 
 

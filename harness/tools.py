@@ -13,6 +13,7 @@ import msgspec
 from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock
+from harness.fingerprint import canonical, digest
 from harness.models.base import ToolSpec
 from harness.schema import CONTEXT, signature_schema
 from harness.state import RunState
@@ -87,6 +88,16 @@ class Tool:
     def spec(self) -> ToolSpec:
         """What the model is told."""
         return ToolSpec(self.name, self.description, dict(self.parameters))
+
+    @cached_property
+    def schema(self) -> str:
+        """The parameters as canonical JSON text."""
+        return canonical(dict(self.parameters))
+
+    @cached_property
+    def declaration(self) -> str:
+        """A digest of what the model is told: another one if the tool declares itself otherwise."""
+        return digest(self.name, self.description, self.schema)
 
     @property
     def repeatable(self) -> bool:
