@@ -365,3 +365,29 @@ def test_a_pass_without_a_measure_is_no_progress_by_itself(project: Path, setup:
     loop = Ralph(root=project, check=lambda claim: passed(), rounds=2)
     report = go(loop, setup(ScriptedModel([says("nothing to do")], forever=True)))
     assert (report.stop.kind, len(report.iterations)) == (OuterKind.NO_PROGRESS, 2)
+
+
+def test_killed_between_the_progress_line_and_the_book_it_is_written_once(
+    project: Path, hands: Any, setup: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    saved: list[int] = []
+    save = Shelf.save
+
+    def dying(shelf: Shelf, book: Any) -> None:
+        saved.append(len(book.iterations))
+        if saved[-1] == 1:  # the first iteration is about to be put into the book
+            raise Killed
+        save(shelf, book)
+
+    with Store(tmp_path / "runs.sqlite") as store:
+        monkeypatch.setattr(Shelf, "save", dying)
+        with pytest.raises(Killed):
+            go(Ralph(root=project), setup(ScriptedModel(worker), tools=hands, store=store))
+        monkeypatch.setattr(Shelf, "save", save)
+        report = go(Ralph(root=project), setup(ScriptedModel(worker), tools=hands, store=store))
+    assert [each.task for each in report.iterations] == ["one", "two", "three"]
+    lines = (project / "progress.md").read_text().splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"- iteration {n}" for n in (1, 2, 3)]
