@@ -125,7 +125,7 @@ RESULT: Shape = Either(
 )
 CONDITION = Named("condition", lambda: _CONDITION)
 _SEVERAL: Shape = ListOf(CONDITION)
-_CONDITIONS: dict[str, tuple[Shape, str]] = {
+CONDITIONS: dict[str, tuple[Shape, str]] = {
     "turn": (COUNT, "The turn, from 0: a number, one of several, or a range."),
     "since_last_user": (COUNT, "Turns since the user last spoke."),
     "last_result": (RESULT, "The last tool result since the last turn."),
@@ -138,7 +138,7 @@ _CONDITIONS: dict[str, tuple[Shape, str]] = {
     "any": (_SEVERAL, "At least one of these conditions."),
     "not": (CONDITION, "Not this condition."),
 }
-_CONDITION: Shape = Fields("a condition", _CONDITIONS, least=tuple(_CONDITIONS))
+_CONDITION: Shape = Fields("a condition", CONDITIONS, least=tuple(CONDITIONS))
 WHEN: Shape = Either((OneOf(("else",)), CONDITION))
 
 _RAW: Shape = Either((_ARGUMENTS, text("text sent as it is, JSON or not", _bad_template)))
@@ -219,7 +219,7 @@ EXPECT = Fields(
 )
 
 SPEECH = ("say", "ask", "then_say", "refuse", "think", "fault", "finish")
-_REPLY: dict[str, tuple[Shape, str]] = {
+REPLY_FIELDS: dict[str, tuple[Shape, str]] = {
     "say": (_SPOKEN, "Words for the user; before the calls, if there are any."),
     "ask": (Either((CALL, ListOf(CALL))), "One tool to call, or several at once."),
     "then_say": (_SPOKEN, "Words after the calls."),
@@ -233,17 +233,17 @@ _REPLY: dict[str, tuple[Shape, str]] = {
 }
 CASE = Fields(
     "a case",
-    {"when": (WHEN, "When this case holds; the first that does is taken."), **_REPLY},
+    {"when": (WHEN, "When this case holds; the first that does is taken."), **REPLY_FIELDS},
     least=SPEECH,
 )
-_TURN: dict[str, tuple[Shape, str]] = {
+TURN_FIELDS: dict[str, tuple[Shape, str]] = {
     "label": (_LABEL, "A name to go to."),
     "expect": (EXPECT, "What the request must be; another one is refused, loudly."),
     "cases": (ListOf(CASE), "Replies to choose from by condition."),
     "loop": (ListOf(Named("turn", lambda: TURN)), "Turns that are repeated as a block."),
     "times": (whole(1), "How often the block is run; for ever without."),
 }
-TURN: Shape = Fields("a turn", {**_TURN, **_REPLY}, least=(*SPEECH, "cases", "loop"))
+TURN: Shape = Fields("a turn", {**TURN_FIELDS, **REPLY_FIELDS}, least=(*SPEECH, "cases", "loop"))
 VOLATILE = Fields(
     "a volatile thing",
     {
@@ -300,9 +300,9 @@ _RECORDED_CALL = Fields(
     needs=("tool",),
 )
 _RECORDED_REPLY = {
-    **{key: value for key, value in _REPLY.items() if key != "goto"},
-    **{key: (_TEXT, _REPLY[key][1]) for key in ("say", "then_say", "refuse", "think")},
-    "ask": (Either((_ASKED, _RECORDED_CALL, ListOf(_RECORDED_CALL))), _REPLY["ask"][1]),
+    **{key: value for key, value in REPLY_FIELDS.items() if key != "goto"},
+    **{key: (_TEXT, REPLY_FIELDS[key][1]) for key in ("say", "then_say", "refuse", "think")},
+    "ask": (Either((_ASKED, _RECORDED_CALL, ListOf(_RECORDED_CALL))), REPLY_FIELDS["ask"][1]),
 }
 RECORDED = Fields(
     "a recorded exchange",

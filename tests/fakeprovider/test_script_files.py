@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from click.testing import CliRunner
 
 from fakeprovider.cli import main
 from fakeprovider.scripts import Script
 from fakeprovider.watching import Watcher
-from fakeprovider.yamlscripts import json_schema
+from fakeprovider.yamlscripts import json_schema, read_script
+from fakeprovider.yamlscripts.language import CONDITIONS, REPLY_FIELDS, TURN_FIELDS
+from fakeprovider.yamlscripts.templates import FILTERS, SOURCES
 
+PAGE = (Path(__file__).parents[2] / "docs" / "yaml-scripts.md").read_text()
 EXAMPLES = Path(__file__).parents[2] / "docs" / "scripts"
 
 
@@ -160,3 +165,15 @@ def test_a_script_given_by_its_file_is_watched_too_and_stays_the_default(
         while say(client, process.base_url) != "two" and time.monotonic() < deadline:
             process.popen.poll()
         assert say(client, process.base_url) == "two"
+
+
+@pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+def test_each_script_of_the_page_is_right(text: str) -> None:
+    script, problems = read_script(text, "page", "docs/yaml-scripts.md")
+    assert problems == []
+    assert script is not None
+
+
+def test_the_page_names_every_condition_source_and_filter() -> None:
+    for name in (*CONDITIONS, *SOURCES, *FILTERS, *TURN_FIELDS, *REPLY_FIELDS):
+        assert f"`{name}" in PAGE or f"{name}:" in PAGE, name
