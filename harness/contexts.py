@@ -22,8 +22,8 @@ def context(leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ..
         if call.phase == "started":
             leg.state.readings.append(Reading(call.turn, reading, value))
 
-    def spend(child: RunState) -> None:
-        _spend(leg.state, call, child)
+    def report(child: RunState) -> None:
+        spend(leg.state, call, child)
 
     return ToolContext(
         run_id=run_id,
@@ -32,8 +32,8 @@ def context(leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ..
         cancel=signal,
         progress=progress,
         measure=measure,
-        spend=spend,
-        branch=Branch(leg.account, shares, spend),
+        spend=report,
+        branch=Branch(leg.account, shares, report),
         trace=leg.trace,
         store=leg.store,
         clock=leg.clock,
@@ -41,7 +41,7 @@ def context(leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ..
     )
 
 
-def _spend(state: RunState, call: PendingCall, child: RunState) -> None:
+def spend(state: RunState, call: PendingCall, child: RunState) -> None:
     """Bring the totals up to what the call's sub-agent has spent; says nothing twice."""
     before, now = call.spent, _spent(child)
     state.input_tokens += now.input_tokens - before.input_tokens

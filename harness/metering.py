@@ -82,8 +82,9 @@ class Metered:
 
     def _mark(self, grant: Grant) -> None:
         """Write down that a request is about to be sent, and what it may cost at most."""
-        state = self._leg.state
-        state.request = Request(len(state.turns) + 1, grant.need.prompt, grant.need.output)
+        state, need = self._leg.state, grant.need
+        cost = self._leg.cost_of(Usage(need.prompt, need.output), None)
+        state.request = Request(len(state.turns) + 1, need.prompt, need.output, cost)
         self._leg.save(durable=True)
 
     def _paid(self, reply: ModelReply, grant: Grant) -> ModelReply:

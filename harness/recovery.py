@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness import decisions, wording
+from harness import decisions, descent, wording
 from harness.leg import Leg
 from harness.models.base import Usage
 from harness.state import PendingCall
@@ -12,6 +12,7 @@ from harness.transcript import settle_call
 def recover(leg: Leg) -> None:
     """Charge what was in flight; run again what may be; ask about what may not."""
     _recover_request(leg)
+    descent.catch_up(leg)
     for call in list(leg.state.pending):
         if call.phase == "started":
             _recover_call(leg, call)
@@ -26,7 +27,7 @@ def _recover_request(leg: Leg) -> None:
     if request is not None:
         usage = Usage(request.prompt_bound, request.output_bound, estimated=True)
         leg.state.request = None
-        leg.lose(usage, "in flight when the process ended")
+        leg.lose(usage, descent.IN_FLIGHT)
 
 
 def _recover_call(leg: Leg, call: PendingCall) -> None:

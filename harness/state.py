@@ -205,12 +205,16 @@ class SideRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     cost_usd: Decimal | None
 
 
-class Request(msgspec.Struct, frozen=True):
-    """A request marked as started; found in a saved state, it was in flight when the run died."""
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request marked as started; found in a saved state, it was in flight when the run died.
+
+    The bounds are in tokens, `cost_usd` is what they come to (None: the price is not known).
+    """
 
     turn: int
     prompt_bound: int
     output_bound: int
+    cost_usd: Decimal | None = None
 
 
 UNFINISHED = frozenset({"length", "pause", "content_filter", "refusal", "context_window"})
