@@ -7,15 +7,15 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from benchmarks.speed import loop, memory, pace, processes, provider
+from benchmarks.speed import kit, loop, memory, pace, processes, provider
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure the provider, its memory and the harness; all three without a command."""
+    """Measure the provider, the harness, the test kit and the memory; all without a command."""
     if context.invoked_subcommand is None:
-        for command in (show_provider, show_harness, show_memory):
+        for command in (show_provider, show_harness, show_kit, show_memory):
             context.invoke(command)
 
 
@@ -65,6 +65,16 @@ def show_harness(runs: int) -> None:
         f"{found.ratio:.2f}",
         "1.5",
     )
+    Console().print(table)
+
+
+@main.command("kit")
+@click.option("--examples", default=500, show_default=True, help="Examples of each way.")
+def show_kit(examples: int) -> None:
+    """Examples of a property a second, of three requests each, in process and over a socket."""
+    table = Table("examples", "way", "examples/s", "requests/s")
+    for row in kit.measure(examples):
+        table.add_row(str(row.examples), row.way, f"{row.rate:,.0f}", f"{3 * row.rate:,.0f}")
     Console().print(table)
 
 

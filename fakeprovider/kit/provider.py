@@ -40,9 +40,10 @@ class FakeProvider:
         self._name = name
         self._numbers = count(1)
         self._runs: dict[str, Run] = {}
-        self._servers: dict[bool, Server] = {}
+        self._servers: dict[tuple[bool, bool], Server] = {}
         self._started = ExitStack()
         self._lock = Lock()
+        self._at_work = Lock()
 
     def run(
         self,
@@ -73,7 +74,7 @@ class FakeProvider:
 
         Raises `UnknownScript`, `BadScripts`, `BadFault`.
         """
-        server = self._served(strict, start=not in_process)
+        server = self._served(strict, in_process)
         given = inline.read(script)
         key = self._free_key(key or self._key(chaos, seed))
         path, turns = self._register(server, given, tools, key)
@@ -86,7 +87,8 @@ class FakeProvider:
             strict=strict,
             check=check,
             max_requests=max_requests,
-            environ=environ and not in_process,
+            environ=environ,
+            in_process=in_process,
         )
         self._runs[key] = run
         self.recent.append(run)
@@ -112,13 +114,13 @@ class FakeProvider:
                 return drive_function(agent, run)
             return drive_command(agent, run, timeout)
 
-    def server(self, strict: bool = True) -> Server:
-        """The server: running, unless every run so far was in process."""
-        return self._servers[strict]
+    def server(self, strict: bool = True, in_process: bool = False) -> Server:
+        """The server of such runs; one for runs in process is never started."""
+        return self._servers[strict, in_process]
 
-    def app(self, strict: bool = True) -> App:
-        """The provider as an ASGI application."""
-        return self._servers[strict].app
+    def app(self, strict: bool = True) -> tuple[App, Lock]:
+        """The provider of runs in process as an ASGI application, and the lock that guards it."""
+        return self._servers[strict, True].app, self._at_work
 
     def forget(self, run: Run) -> None:
         """Let go of a run that is over; requests that still come for it are not its own."""
@@ -143,14 +145,14 @@ class FakeProvider:
     ) -> None:
         self.close()
 
-    def _served(self, strict: bool, *, start: bool) -> Server:
+    def _served(self, strict: bool, in_process: bool) -> Server:
         with self._lock:
-            server = self._servers.get(strict)
+            server = self._servers.get((strict, in_process))
             if server is None:
                 server = Server(strict=strict, journal=self.journal, gate=self._admit)
-                self._servers[strict] = server
-            if start and server.port == 0:
-                self._started.enter_context(server)
+                if not in_process:
+                    self._started.enter_context(server)
+                self._servers[strict, in_process] = server
         return server
 
     def _register(

@@ -20,6 +20,7 @@ from fakeprovider.verdict import ClauseResult, Facts, verdict
 if TYPE_CHECKING:
     from fakeprovider.kit.provider import FakeProvider
     from fakeprovider.kit.transport import InProcess
+    from fakeprovider.server import Server
 
 _MOMENT = 1.0  # seconds
 
@@ -42,17 +43,19 @@ class Run:
         check: bool = True,
         max_requests: int | None = None,
         environ: bool = True,
+        in_process: bool = False,
     ) -> None:
         self.key = key
         self.script = script
         self.turns_expected = turns_expected
         self.strict = strict
+        self.in_process = in_process
         self.refused = 0
         self._provider = provider
         self._check = check
         self._max_requests = max_requests
         self._admitted = 0
-        self._sets_environ = environ
+        self._sets_environ = environ and not in_process
         self._before: dict[str, str | None] = {}
         self._in_process: InProcess | None = None
         self._exchanges: list[Exchange] = []
@@ -62,7 +65,13 @@ class Run:
     @property
     def base_url(self) -> str:
         """What an OpenAI client takes as its base URL."""
-        return self._provider.server(self.strict).url_for(self.script, run=self.key)
+        return self._provider.server(self.strict, self.in_process).url_for(
+            self.script, run=self.key
+        )
+
+    @property
+    def _server(self) -> Server:
+        return self._provider.server(self.strict, self.in_process)
 
     @property
     def anthropic_base_url(self) -> str:
@@ -74,7 +83,9 @@ class Run:
         """The variables that point the usual SDKs here, for a process of your own."""
         from fakeprovider.driven import environment
 
-        return environment(self._provider.server(self.strict), self.script, self.key)
+        return environment(
+            self._provider.server(self.strict, self.in_process), self.script, self.key
+        )
 
     @property
     def transport(self) -> InProcess:
@@ -86,7 +97,8 @@ class Run:
         if self._in_process is None:
             from fakeprovider.kit.transport import InProcess
 
-            self._in_process = InProcess(self._provider.app(self.strict))
+            app, lock = self._provider.app(self.strict)
+            self._in_process = InProcess(app, lock)
         return self._in_process
 
     @property
@@ -194,6 +206,8 @@ class Run:
         """Put the environment back and forget the script; the journal stays."""
         self._restore()
         self.requests  # noqa: B018 - those under way are waited for
+        if self._in_process is not None:
+            self._in_process.end()
         self._provider.forget(self)
 
     def __enter__(self) -> Run:

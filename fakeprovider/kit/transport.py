@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import Future
-from functools import cache
+from collections.abc import Awaitable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -13,42 +13,88 @@ import httpx
 from fakeprovider.asgi import ASGIApp, Event, Scope
 from fakeprovider.transport import EXTENSION
 
+_MOMENT = 1.0  # seconds in which the application notices that its client has left
+
 
 class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Answers through an ASGI application, for sync and async clients alike.
+    """Answers through an ASGI application, for sync and async clients alike, from any thread.
 
     A body arrives whole, also a streamed one: timing and the ways in which a connection breaks
-    need a socket. A reply that is cut off raises `httpx.RemoteProtocolError`.
+    need a socket. A reply that is cut off raises `httpx.RemoteProtocolError`. `lock` is held while
+    the application is at work, so that it is never in two threads at once.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, lock: threading.Lock) -> None:
         self._app = app
+        self._lock = lock
+        self._loops: dict[int, asyncio.AbstractEventLoop] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """For `httpx.Client`."""
         request.read()
-        return self._start(request, _Exchange(request)).result()
+        answer = self._answer(request, _Exchange(request))
+        if not _in_loop():
+            return self._loop().run_until_complete(answer)
+        with ThreadPoolExecutor(1) as pool:  # a loop cannot run inside another
+            return pool.submit(asyncio.run, answer).result()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """For `httpx.AsyncClient`."""
         await request.aread()
         exchange = _Exchange(request)
-        answer = asyncio.wrap_future(self._start(request, exchange))
-        answer.add_done_callback(_retrieved)
+        answer = asyncio.ensure_future(self._answer(request, exchange))
         try:
             return await asyncio.shield(answer)
-        except asyncio.CancelledError:
-            _loop().call_soon_threadsafe(exchange.over.set)  # the client has left
+        except asyncio.CancelledError:  # the client leaves
+            exchange.over.set()
+            await asyncio.wait((answer,), timeout=_MOMENT)
+            if answer.done() and not answer.cancelled():
+                answer.exception()  # nobody else will look at it
             raise
 
-    def _start(self, request: httpx.Request, exchange: _Exchange) -> Future[httpx.Response]:
-        return asyncio.run_coroutine_threadsafe(self._answer(request, exchange), _loop())
+    def end(self) -> None:
+        """Close what was opened; no request may be under way."""
+        for loop in self._loops.values():
+            if not loop.is_running():
+                loop.close()
+        self._loops = {}
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of this thread, kept from one request to the next."""
+        me = threading.get_ident()
+        loop = self._loops.get(me)
+        if loop is None:
+            loop = self._loops[me] = asyncio.new_event_loop()
+        return loop
 
     async def _answer(self, request: httpx.Request, exchange: _Exchange) -> httpx.Response:
-        await self._app(exchange.scope, exchange.receive, exchange.send)
+        await _Exclusive(self._app(exchange.scope, exchange.receive, exchange.send), self._lock)
         if not exchange.whole:
             raise httpx.RemoteProtocolError("the reply was cut off", request=request)
         return httpx.Response(exchange.status, headers=exchange.headers, content=exchange.body)
+
+
+class _Exclusive:
+    """A coroutine that holds a lock while it runs, and not while it waits."""
+
+    def __init__(self, work: Awaitable[None], lock: threading.Lock) -> None:
+        self._work = work.__await__()
+        self._lock = lock
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        error: BaseException | None = None
+        value = None
+        while True:
+            try:
+                with self._lock:
+                    waited_for = self._work.throw(error) if error else self._work.send(value)
+            except StopIteration as ended:
+                return ended.value
+            error = None
+            try:
+                value = yield waited_for
+            except BaseException as thrown:  # by the event loop: a cancellation
+                error = thrown
 
 
 class _Exchange:
@@ -113,15 +159,9 @@ def _scope(request: httpx.Request, line: asyncio.Transport) -> Scope:
     }
 
 
-def _retrieved(answer: asyncio.Future[httpx.Response]) -> None:
-    """An answer that nobody waits for any more may fail in silence."""
-    if not answer.cancelled():
-        answer.exception()
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """The event loop that answers: in a thread of its own, so that callers may have theirs."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="fakeprovider-in-process", daemon=True).start()
-    return loop
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
