@@ -153,8 +153,8 @@ class Trees(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
         self.store = Mortal(Path(self.folder.name) / "runs.db")
         self.books = Books(fate)
-        self.cap = draw.choice([2_000, 6_000, 20_000, 100_000])
-        self.shared = draw.random() < 0.7
+        self.cap = draw.choice([draw.randint(800, 8_000), 100_000])
+        self.shared = draw.random() < 0.5
         self.switches = Settings(
             grace=1.0,
             max_output=OUTPUT,
