@@ -7,8 +7,8 @@ from fakeprovider.contract import ContractBroken, Limits, check_stop_contract
 
 pytest.importorskip("agents")
 
-import httpx  # noqa: E402
-import openai_agents_agent  # noqa: E402
+import httpx
+import openai_agents_agent
 
 BREAKS = {"identical_calls", "truncated_executed"}
 

@@ -7,8 +7,8 @@ from fakeprovider.contract import ContractBroken, Limits, Report, check_stop_con
 
 pytest.importorskip("pydantic_ai")
 
-import httpx  # noqa: E402
-import pydantic_ai_agent  # noqa: E402
+import httpx
+import pydantic_ai_agent
 
 BREAKS = {"identical_calls", "truncated_executed"}
 
