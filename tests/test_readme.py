@@ -11,7 +11,7 @@ import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
-PYTHON = [code for kind, code in BLOCKS if kind == "python"]
+PYTHON = [code for kind, code in BLOCKS if kind == "python" and "def test_" not in code]
 
 
 def squeezed(text: str) -> list[str]:
@@ -42,6 +42,39 @@ def test_the_table_is_what_the_command_prints() -> None:
     for line in squeezed(table):
         if not set(line) <= {"─"}:
             assert line in printed
+
+
+AGENT = """
+import httpx
+
+TOOLS = [{"type": "function", "function": {"name": "list_files"}}]
+
+
+def my_agent(task, base_url):
+    messages = [{"role": "user", "content": task}]
+    while True:
+        body = {"model": "any", "messages": messages, "tools": TOOLS}
+        reply = httpx.post(base_url + "/chat/completions", json=body).json()["choices"][0]["message"]
+        messages.append(reply)
+        if not reply.get("tool_calls"):
+            return reply["content"]
+        for call in reply["tool_calls"]:
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": "[]"})
+"""
+
+
+def test_the_test_in_it_passes_with_an_agent_of_ones_own(tmp_path: Path) -> None:
+    (code,) = (code for kind, code in BLOCKS if kind == "python" and "def test_" in code)
+    (tmp_path / "test_mine.py").write_text(AGENT + code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-q", str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_script_in_yaml_is_right(tmp_path: Path) -> None:
