@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+import harness.loop
 from harness import ListTrace, Price, RunState, Tool, tool
+from harness.leg import Leg
 from harness.scripted import ScriptedModel, problems
 from harness.trace import RunStopped
 
@@ -77,3 +79,56 @@ def new_ledger() -> type[Ledger]:
 @pytest.fixture(scope="session")
 def check() -> Callable[..., None]:
     return invariants
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_leg_keeps_the_invariants() -> Iterator[None]:
+    """I1, I4 and I5 after every leg of every run in these tests, whatever they are about.
+
+    I2 is kept by the scripted model, which refuses what a service would; I3 needs a ledger.
+    """
+    go = harness.loop._go
+
+    async def watched(leg: Leg) -> None:
+        trace, legs, books = ListTrace(), leg.state.legs, Books(leg)
+        onward, leg.trace = leg.trace, lambda event: (trace(event), onward(event))[1]
+        await go(leg)
+        assert_sound(leg.state)
+        stops = [
+            event
+            for event in trace.events
+            if isinstance(event, RunStopped) and event.run_id == leg.state.run_id
+        ]
+        assert len(stops) == leg.state.legs - legs == 1
+        assert stops[0].reason == leg.state.reason
+        books.balance()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(harness.loop, "_go", watched)
+        yield
+
+
+def assert_sound(state: RunState) -> None:
+    """Each call has one result, in call order, or is still pending."""
+    waiting = [call.call.id for call in state.pending]
+    expected = [f"the last calls have no result: {', '.join(waiting)}"] if waiting else []
+    assert problems(state.messages) == expected
+
+
+class Books:
+    """What a root run's scripted model charges in a leg, against what the run says."""
+
+    def __init__(self, leg: Leg) -> None:
+        self.leg = leg
+        self.known = isinstance(leg.model, ScriptedModel) and leg.branch is None
+        self.begun = len(leg.model.charged) if self.known else 0
+        self.before = leg.state.input_tokens, leg.state.output_tokens
+
+    def balance(self) -> None:
+        if not self.known:
+            return
+        state, charged = self.leg.state, self.leg.model.charged[self.begun :]
+        spent_in = state.input_tokens - self.before[0]
+        spent_out = state.output_tokens - self.before[1]
+        assert spent_in >= sum(usage.prompt_tokens for usage in charged)
+        assert spent_out >= sum(usage.completion_tokens for usage in charged)
