@@ -103,7 +103,7 @@ class Prefixes:
         self._buckets.move_to_end(checkpoint.key)
         bucket.append(checkpoint)
         self.used += checkpoint.size
-        if before is not None and before.key in self._buckets:
+        if before is not None and before.key is not None and before.key in self._buckets:
             self._passed[before] = before.key
         if len(bucket) > _PER_BUCKET:
             self._forget(checkpoint.key, bucket[0])

@@ -54,7 +54,8 @@ def my_agent(task, base_url):
     messages = [{"role": "user", "content": task}]
     while True:
         body = {"model": "any", "messages": messages, "tools": TOOLS}
-        reply = httpx.post(base_url + "/chat/completions", json=body).json()["choices"][0]["message"]
+        answer = httpx.post(base_url + "/chat/completions", json=body).json()
+        reply = answer["choices"][0]["message"]
         messages.append(reply)
         if not reply.get("tool_calls"):
             return reply["content"]
