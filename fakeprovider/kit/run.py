@@ -92,8 +92,10 @@ class Run:
         """The provider as an httpx transport, sync and async, with no socket in between.
 
         For `httpx.Client(transport=run.transport)` and thousands of examples; a streamed body
-        arrives in one piece.
+        arrives in one piece. Raises `RuntimeError` for a run that is not in process.
         """
+        if not self.in_process:
+            raise RuntimeError("this run is served over a socket; open it with in_process=True")
         if self._in_process is None:
             from fakeprovider.kit.transport import InProcess
 

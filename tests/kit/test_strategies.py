@@ -73,7 +73,7 @@ def test_what_yaml_cannot_say_is_refused_in_words() -> None:
 def test_a_failing_script_shrinks_to_a_line() -> None:
     """The smallest script that reads some file is one call long."""
     smallest = find(
-        strategies.scripts(),
+        strategies.finite_scripts(),
         lambda script: any(one.name == "read_file" for r in script.replies for one in r.calls),
         settings=settings(max_examples=500, database=None),
     )
