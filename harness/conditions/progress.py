@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.conditions.reference import found, named
-from harness.conditions.rounds import complete, rounds
-from harness.state import Reading, RunState
+from harness.conditions.rounds import Round, complete, rounds
+from harness.state import CallRecord, Reading, RunState
 from harness.stop import Condition, Stops, written
 from harness.ways_out import Stop, StopKind
 
@@ -96,21 +96,18 @@ def _evidence(name: str, readings: list[Reading]) -> dict[str, Any]:
 
 def _barren(state: RunState) -> int:
     """How many of the latest rounds brought neither a new text nor an effect."""
-    seen: set[str] = set()
+    before = len(state.results)
     barren = 0
-    before = state.results[: _first(state)]
-    seen.update(record.result for record in before)
-    for each in reversed(list(rounds(state))):
-        texts = {record.result for record in each.results}
-        effect = any(record.effect and record.outcome == "ok" for record in each.results)
-        barren = 0 if effect or texts - seen else barren + 1
-        seen |= texts
+    for each in rounds(state):
+        before -= len(each.results)
+        if _brings_something(each, state.results[:before]):
+            break
+        barren += 1
     return barren
 
 
-def _first(state: RunState) -> int:
-    """Where the results of this leg begin."""
-    count = len(state.results)
-    while count and state.results[count - 1].turn > state.leg_turns:
-        count -= 1
-    return count
+def _brings_something(each: Round, earlier: list[CallRecord]) -> bool:
+    if any(record.effect and record.outcome == "ok" for record in each.results):
+        return True
+    texts = {record.result for record in each.results}
+    return not texts <= {record.result for record in earlier if record.result in texts}
