@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from benchmarks.commands import (
+    budgets,
     cancel,
     denied,
     destructive,
@@ -60,6 +61,7 @@ def _makers(options: Options) -> Iterator[Callable[[Options], Report]]:
     yield subagent.report
     yield resume.report
     yield cancel.report
+    yield budgets.report
     yield done.report
     yield growth.report
     yield outer.report

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -167,12 +168,17 @@ def test_a_trace_that_cannot_be_written_is_said_before_anything_runs(tmp_path: P
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_leaves_no_traceback_and_no_process(number: signal.Signals) -> None:
+def test_ctrl_c_leaves_no_traceback_and_no_process(number: signal.Signals, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
     command = [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "100000"]
+    command += ["--trace", str(trace)]
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    threading.Timer(2.0, child.send_signal, [number]).start()
+    while not (trace.exists() and trace.stat().st_size):  # until the run is under way
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(number)
     _, errors = child.communicate(timeout=30)
     assert child.returncode == 128 + number
     assert "Traceback" not in errors
