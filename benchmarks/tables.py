@@ -50,9 +50,9 @@ CSV_HEADERS = (
     "answer",
 )
 NUMERIC = frozenset(HEADERS[1:9])
-FOR_WIDE = frozenset({"status", "tools"})  # left out on a narrow terminal: stop implies status
+FOR_WIDE = frozenset({"status", "tools", "last"})  # left out where narrow: stop implies status
 WIDE = 110  # columns
-PIPED = 140  # columns where standard output is no terminal
+PIPED = 200  # columns where standard output is no terminal
 
 
 def render(report: Report, form: Form, console: Console | None = None) -> None:
@@ -187,7 +187,9 @@ def _print_table(report: Report, out: Console) -> None:
     shown = [out.width >= WIDE or header not in FOR_WIDE for header in headers_of(report)]
     for header in compress(headers_of(report), shown):
         number = header in NUMERIC
-        table.add_column(header, justify="right" if number else "left", no_wrap=number)
+        table.add_column(
+            header, justify="right" if number else "left", no_wrap=number or header == "policy"
+        )
     for row in report.rows:
         table.add_row(*compress(cells(row, report), shown))
     out.print(table)

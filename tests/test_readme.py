@@ -92,6 +92,11 @@ def test_the_script_in_yaml_is_right(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr + done.stdout
 
 
+def test_the_loop_is_as_long_as_it_says() -> None:
+    loop = Path(__file__).parents[1] / "harness" / "loop.py"
+    assert f"The loop itself is {len(loop.read_text().splitlines())} lines" in README
+
+
 def test_both_commands_start_from_a_fresh_clone_on_one_line() -> None:
     commands = [code.strip() for kind, code in BLOCKS if kind == "sh" and "venv &&" in code]
     assert len(commands) == 2
