@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation, Result
+from fakeprovider.yamlscripts.patterns import Pattern
 
 Condition: TypeAlias = Callable[[Conversation], bool]
 TextMatch: TypeAlias = Callable[[str], bool]
@@ -40,7 +41,7 @@ def text_match(written: Any) -> TextMatch:
         words = _list(written["contains"])
         tests.append(lambda text: all(word in text for word in words))
     if "matches" in written:
-        pattern = re.compile(written["matches"])
+        pattern = Pattern(written["matches"])
         tests.append(lambda text: pattern.search(text) is not None)
     if "equals" in written:
         whole = written["equals"]

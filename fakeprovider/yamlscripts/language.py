@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -12,6 +11,7 @@ from fakeprovider.recording.requests import FIELDS
 from fakeprovider.replies import Finish
 from fakeprovider.yamlscripts import templates
 from fakeprovider.yamlscripts.nodes import Node, Problems, walk
+from fakeprovider.yamlscripts.patterns import BadPattern, Pattern
 from fakeprovider.yamlscripts.shapes import (
     YES_OR_NO,
     Anything,
@@ -39,8 +39,8 @@ ANSWER = "answer"
 
 def _bad_pattern(value: str) -> str:
     try:
-        re.compile(value)
-    except re.error as error:
+        Pattern(value)
+    except BadPattern as error:
         return str(error)
     return ""
 
@@ -319,7 +319,7 @@ SCRIPT = Fields(
     {
         "name": (
             pattern("a script's name (a-z, A-Z, 0-9, _, . and -)", _NAME),
-            "The file's without.",
+            "Its name; without one, that of its file.",
         ),
         "description": (_TEXT, "One line for lists."),
         "turn_from": (OneOf(("start", "last_user")), "Where turns count from."),

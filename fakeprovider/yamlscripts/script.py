@@ -12,6 +12,7 @@ from fakeprovider.errors import ApiError
 from fakeprovider.replies import Reply
 from fakeprovider.scripts.ending import ScriptRanOut, ran_out
 from fakeprovider.yamlscripts.expectations import differences, drifted
+from fakeprovider.yamlscripts.patterns import SlowPattern
 from fakeprovider.yamlscripts.program import Lost, Program
 from fakeprovider.yamlscripts.templates import Missing
 
@@ -40,9 +41,12 @@ class YamlScript:
         """The reply; raises `ApiError` for a request that drifted, `ScriptRanOut` at the end."""
         view = self._view(conversation)
         try:
-            turn = self.program.turn(view)
-        except Lost as error:
+            return self._reply(view)
+        except (Lost, Missing, SlowPattern) as error:
             raise self._failed(view, str(error)) from None
+
+    def _reply(self, view: Conversation) -> Reply:
+        turn = self.program.turn(view)
         if turn is None:
             raise ran_out(view)
         found = differences(turn.expect, view)
@@ -54,10 +58,7 @@ class YamlScript:
                 f"no case of turn {view.turn} holds; the last message is "
                 f"{view.messages[-1].role!r}: {view.messages[-1].text[:80]!r}"
             )
-        try:
-            return case.speech.reply(view)
-        except Missing as error:
-            raise self._failed(view, str(error)) from None
+        return case.speech.reply(view)
 
     def _view(self, conversation: Conversation) -> Conversation:
         turn = conversation.turn

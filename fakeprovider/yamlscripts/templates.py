@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation
+from fakeprovider.yamlscripts.patterns import BadPattern, Pattern
 
 Value: TypeAlias = Any
 """A JSON value; text unless the json filter found something else."""
@@ -71,7 +72,7 @@ def _nth(values: Sequence[Value], number: str, kind: str) -> Value:
 
 
 def _regex(value: Value, pattern: str) -> Value:
-    found = re.search(pattern, _text(value))
+    found = Pattern(pattern).search(_text(value))
     if found is None:
         raise Missing(f"{pattern!r} is not found in {_shown(value)}")
     return found[1] if found.re.groups else found[0]
@@ -221,8 +222,8 @@ def _filter(tokens: list[tuple[bool, str]], written: str) -> tuple[str, tuple[st
         raise BadTemplate(f"{arguments[0]!r} in {written!r} is no number; written: {usage}")
     if name == "regex":
         try:
-            re.compile(arguments[0])
-        except re.error as error:
+            Pattern(arguments[0])
+        except BadPattern as error:
             raise BadTemplate(f"{arguments[0]!r} is no regular expression: {error}") from error
     return name, arguments
 

@@ -542,3 +542,27 @@ def test_the_classics_in_yaml_are_the_same_bytes(
         else:
             messages[-1].pop("tool_calls")
             messages.append({"role": "user", "content": "Go on."})
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "{cases: [{when: {last_result: {matches: '^(a|aa)+$'}}, say: x}]}",
+        "{expect: {last_result: {matches: '^(a|aa)+$'}}, say: x}",
+        """{say: '{{ result | regex "^(a|aa)+$" | default "none" }}'}""",
+    ],
+    ids=["condition", "expectation", "template"],
+)
+def test_a_pattern_that_backtracks_fails_in_words_and_does_not_hang(turn: str) -> None:
+    """For ever is what it would take: more ways to split the text than atoms on earth."""
+    one = script(f"turns: [{{ask: list_files}}, {turn}]")
+    with pytest.raises(ApiError) as failed:
+        one(after("a" * 200 + "!"))
+    assert failed.value.code == "script_failed"
+    assert failed.value.message.startswith("Script 'mine', turn 1: the pattern '^(a|aa)+$' took")
+    assert failed.value.retry is False
+
+
+def test_a_pattern_that_python_would_hang_on_is_just_no_match() -> None:
+    one = script("turns: [{cases: [{when: {user: {matches: '^(a+)+$'}}, say: x}, {say: y}]}]")
+    assert one(after(user="a" * 200 + "!")).text == "y"

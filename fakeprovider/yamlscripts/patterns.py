@@ -1,0 +1,31 @@
+"""Regular expressions of YAML scripts, which may not keep the server busy."""
+
+from __future__ import annotations
+
+import regex
+
+SECONDS = 0.1
+"""Time that one search may take: a fair pattern needs a thousandth of it."""
+
+BadPattern = regex.error
+
+
+class SlowPattern(ValueError):
+    """A pattern that took too long: it backtracks, as `^(a|aa)+$` does."""
+
+
+class Pattern:
+    """A compiled pattern; raises `BadPattern` for one that cannot be compiled."""
+
+    def __init__(self, written: str) -> None:
+        self._compiled = regex.compile(written)
+
+    def search(self, text: str) -> regex.Match[str] | None:
+        """Its first match, if any. Raises `SlowPattern`."""
+        try:
+            return self._compiled.search(text, timeout=SECONDS)
+        except TimeoutError:
+            raise SlowPattern(
+                f"the pattern {self._compiled.pattern!r} took more than {SECONDS:g} s on a text of "
+                f"{len(text)} characters: it backtracks, so avoid repeats within repeats"
+            ) from None
