@@ -12,12 +12,28 @@ if TYPE_CHECKING:
 
 def problems(run: Run) -> list[str]:
     """Sentences, each with the names of what it is about; none where all is well."""
+    if not run.requests and not run.admitted:
+        return [_silent(run)]
     return [*_refused(run), *_unanswered(run), *_violations(run), *_unused(run)]
 
 
 def shown_name(script: str) -> str:
     """The script's name for a person: `inline` for those that were given no name."""
     return f"script {script.partition('~')[0]!r}"
+
+
+def _silent(run: Run) -> str:
+    """An agent that asks somebody else, or nobody: a test that would prove nothing."""
+    if run.in_process:
+        where = "run.transport and run.base_url"
+    elif run.sets_environ:
+        where = "LLM_BASE_URL, OPENAI_BASE_URL, ANTHROPIC_BASE_URL or run.base_url"
+    else:
+        where = "run.base_url or run.environment"
+    return (
+        f"no request came; the agent finds the provider in {where} "
+        "(check=False for a run that is to have none)"
+    )
 
 
 def _refused(run: Run) -> list[str]:
@@ -51,7 +67,7 @@ def _unused(run: Run) -> list[str]:
     if served >= run.turns_expected:
         return []
     if not seen:
-        return [f"no request came, and the script has {run.turns_expected} turns"]
+        return [f"no turn was asked for, and the script has {run.turns_expected} turns"]
     left = ", ".join(map(str, range(served, run.turns_expected)))
     return [
         f"turns {left} (of 0 to {run.turns_expected - 1}) were never asked for; the last request "

@@ -68,7 +68,7 @@ class FakeProvider:
         script's tools to yours. `max_requests` are answered, more refused with a 400.
 
         At the end of the block an unanswered request, a turn of the script that was never asked
-        for and a violation raise `AssertionError`, unless `check` is off. `environ` sets
+        for, a violation, or no request at all raise `AssertionError`, unless `check` is off. `environ` sets
         `LLM_BASE_URL`, `OPENAI_BASE_URL` and their like for the block; with `in_process` there
         is no server, and `run.transport` is the way in.
 

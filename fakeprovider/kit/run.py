@@ -55,7 +55,7 @@ class Run:
         self._check = check
         self._max_requests = max_requests
         self._admitted = 0
-        self._sets_environ = environ and not in_process
+        self.sets_environ = environ and not in_process
         self._before: dict[str, str | None] = {}
         self._in_process: InProcess | None = None
         self._exchanges: list[Exchange] = []
@@ -201,7 +201,7 @@ class Run:
 
     def open(self) -> None:
         """Set the environment, remembering what was there."""
-        if self._sets_environ:
+        if self.sets_environ:
             self._set(self.environment)
 
     def close(self) -> None:

@@ -46,13 +46,16 @@ def test_what_is_left_over_or_wrong_fails_the_test_by_name_and_shows_the_transcr
     suite: pytest.Pytester,
 ) -> None:
     result = run(suite, "fails")
-    result.assert_outcomes(failed=10, passed=3, errors=1)
+    result.assert_outcomes(failed=13, passed=3, errors=1)
     result.stdout.fnmatch_lines_random(
         [
             "E*turns 1, 2 (of 0 to 2) were never asked for; the last request was for turn 0",
             "E*request 2 (turn 1) was not answered: 400 Script*no turn 1*",
             "E*violation: exchange 1, message 1: *orphan_result*",
-            "E*no request came, and the script has 1 turns",
+            "E*script 'inline': no request came; the agent finds the provider in LLM_BASE_URL,*",
+            "E*script 'plan': no request came; the agent finds the provider in LLM_BASE_URL,*",
+            "E*script 'plan': no request came; * in run.transport and run.base_url*",
+            "*test_marked_without_a_request*",
             "E*2 turns were taken, expected 3",
             "E*'delete_file' was called 0 times, expected at least once; "
             "called were: list_files × 2",

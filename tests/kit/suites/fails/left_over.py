@@ -28,6 +28,16 @@ def test_no_request(fake_provider):
         pass
 
 
+def test_no_request_of_a_named_script(fake_provider):
+    with fake_provider.run("plan"):
+        pass
+
+
+def test_no_request_in_process(fake_provider):
+    with fake_provider.run("plan", in_process=True):
+        pass
+
+
 def test_turns(fake_provider):
     with fake_provider.run("runaway") as run:
         agent(cap=2)
@@ -43,3 +53,5 @@ def test_called(fake_provider):
 def test_unchecked(fake_provider):
     with fake_provider.run(["done", "never"], check=False):
         agent()
+    with fake_provider.run("plan", check=False):
+        pass

@@ -7,6 +7,11 @@ def test_bad_parameter():
     agent()
 
 
+@pytest.mark.fake_provider("plan")
+def test_marked_without_a_request():
+    pass
+
+
 @pytest.mark.fake_provider("runaway")
 def test_env_only():
     assert agent(cap=3) == "gave up"
