@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness import quantities
 from harness.cancel import Cancel
 from harness.leg import Leg
 from harness.state import PendingCall, Reading, RunState, Spent
@@ -20,7 +21,7 @@ def context(leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ..
 
     def measure(reading: str, value: float | int) -> None:
         if call.phase == "started":
-            leg.state.readings.append(Reading(call.turn, reading, value))
+            leg.state.readings.append(Reading(call.turn, reading, quantities.reading(value)))
 
     def report(child: RunState) -> None:
         spend(leg.state, call, child)

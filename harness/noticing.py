@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
+from harness import quantities
 from harness.conditions import NoProgress
+from harness.conditions.progress import UNKNOWN, unreadable
 from harness.leg import Leg
 from harness.models.base import Message
-from harness.state import Nudge, Reading
+from harness.state import Nudge, Reading, RunState
 from harness.trace import Note
 
 
 def measure(leg: Leg) -> None:
-    """Read every measure that is a function: once before the first turn, once after each round."""
+    """Read every measure, or note that it could not be: before the first turn, after each round."""
     state = leg.state
     if state.pending:
         return
     turn = len(state.turns)
     for leaf in leg.condition.leaves():
-        if isinstance(leaf, NoProgress) and not _is_read(leg, leaf.name, turn):
-            _read(leg, leaf, turn)
+        if isinstance(leaf, NoProgress) and leaf.measure and not _is_read(leg, leaf, turn):
+            _take(leg, leaf, _reading(state, leaf, turn))
 
 
-def _is_read(leg: Leg, name: str, turn: int) -> bool:
+def _is_read(leg: Leg, leaf: NoProgress, turn: int) -> bool:
     """Whether the reading of this turn was taken; a turn without calls is no round."""
+    readings = [reading for reading in leg.state.readings if reading.name == leaf.name]
+    if leaf.reported and (not turn or any(each.value is not None for each in readings)):
+        return True  # a round without a report is none of its rounds, once there was one
     if turn and not leg.state.turns[-1].calls:
         return True
-    return any(reading.turn == turn for reading in leg.state.readings if reading.name == name)
+    return any(reading.turn == turn for reading in readings)
 
 
-def _read(leg: Leg, leaf: NoProgress, turn: int) -> None:
-    function = leaf.function
-    if function is None:
-        return
+def _reading(state: RunState, leaf: NoProgress, turn: int) -> Reading:
+    if leaf.reported:
+        return Reading(turn, leaf.name, None)
     try:
-        value = function(leg.state)
-    except Exception as error:  # the number is not known: that ends no run
-        leg.emit(Note(leg.state.run_id, f"measure {leaf.name}: {type(error).__name__}: {error}"))
+        value = leaf.function(state)
+        return Reading(turn, leaf.name, None if value is None else quantities.reading(value))
+    except Exception as error:  # whatever the caller's function raises; the stop says it
+        return Reading(turn, leaf.name, None, f"{type(error).__name__}: {error}")
+
+
+def _take(leg: Leg, leaf: NoProgress, reading: Reading) -> None:
+    """Keep a reading; a failure is noted at once, an unknown number once it lasts."""
+    state = leg.state
+    state.readings.append(reading)
+    if reading.value is not None:
         return
-    if value is not None:
-        leg.state.readings.append(Reading(turn, leaf.name, value))
+    own = [each for each in state.readings if each.name == leaf.name]
+    if reading.error or len(unreadable(state, own)) >= (leaf.rounds or 1):
+        leg.emit(Note(state.run_id, f"measure {leaf.name}: {reading.error or UNKNOWN}"))
 
 
 def nudge(leg: Leg) -> None:

@@ -32,11 +32,15 @@ class CallRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A number that should fall, as it stood after a turn (0: before the first)."""
+    """A number that should fall, as it stood after a turn (0: before the first).
+
+    `value` is None where nobody could tell; `error` is then what went wrong, if anything did.
+    """
 
     turn: int
     name: str
-    value: float | int
+    value: float | int | None
+    error: str = ""
 
 
 class Nudge(msgspec.Struct, frozen=True, omit_defaults=True):

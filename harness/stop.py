@@ -1,8 +1,10 @@
 """Stop conditions: pure functions of the state that say what fired, joined with `|` and `&`.
 
-`eval(repr(condition)) == condition`, and `parse_stop` reads that text back without `eval`: it is
-the form in which a condition is stored, traced and given on a command line. A limit of 0 is a
-limit; `None` is no limit. All counters follow from the state, so they survive a resume.
+`eval(repr(condition)) == condition` wherever the arguments have a literal form, and `parse_stop`
+reads that text back without `eval`: it is the form in which a condition is stored, traced and given
+on a command line. A function has one where it stands at the top of a module, and is written as
+"module:function"; a lambda, a closure or a method works, but cannot be written down. A limit of 0
+is a limit; `None` is no limit. All counters follow from the state, so they survive a resume.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal
 
+from harness import quantities
 from harness.state import RunState
 from harness.ways_out import Stop, StopKind
 
@@ -37,6 +40,12 @@ class Condition:
 
     def __and__(self, other: Condition) -> Condition:
         return AllOf((*_parts(self, AllOf), *_parts(other, AllOf)))
+
+    def __ror__(self, other: object) -> Condition:
+        raise _no_condition(other)
+
+    def __rand__(self, other: object) -> Condition:
+        raise _no_condition(other)
 
     def __bool__(self) -> bool:
         raise TypeError("a stop condition is not a truth value: join with | and &, not or and and")
@@ -119,18 +128,31 @@ class AllOf(Condition):
 
 
 def _parts(condition: Condition, kind: type[AnyOf] | type[AllOf]) -> tuple[Condition, ...]:
+    if not isinstance(condition, Condition):
+        raise _no_condition(condition)
     return condition.parts if isinstance(condition, kind) else (condition,)
+
+
+def _no_condition(value: object) -> TypeError:
+    return TypeError(
+        f"{value!r} is no stop condition: that is one such as MaxTurns(20) or MaxCost('0.05'), "
+        "Predicate(function), or several joined with | and &"
+    )
 
 
 @dataclass(frozen=True, repr=False)
 class Limit(Condition):
-    """A condition that fires as soon as one number of the state reaches its limit."""
+    """A condition that fires as soon as one number of the state reaches its limit.
+
+    With `whole` that is a count, and its limit an int; else any number, seconds for example.
+    """
 
     limit: Any
+    whole = False
 
     def __post_init__(self) -> None:
-        if self.limit is not None and not self.limit >= 0:
-            raise ValueError(f"{self!r}: a limit is 0 or more, or None for no limit")
+        check = quantities.whole if self.whole else quantities.amount
+        check(f"{type(self).__name__}: limit", self.limit)
 
     def __call__(self, state: RunState) -> Stops:
         if self.limit is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from harness import quantities
 from harness.charging import rates
 from harness.conditions.reservable import Need, Reservable
 from harness.prices import Price
@@ -32,6 +33,15 @@ class Budget(Reservable):
     reserve: bool = False
     least: int = LEAST
     scope = "tree"
+    whole = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        quantities.whole(f"{type(self).__name__}: least", self.least, optional=False)
+        if not isinstance(self.reserve, bool):
+            raise TypeError(
+                f"{type(self).__name__}: reserve is True or False, not {self.reserve!r}"
+            )
 
     @property
     def reserving(self) -> bool:
@@ -109,13 +119,12 @@ class MaxCost(Budget):
 
     limit: Decimal | None
     kind = StopKind.MAX_COST
+    whole = False
 
     def __init__(
         self, limit: Decimal | str | int | None, reserve: bool = False, least: int = LEAST
     ) -> None:
-        if isinstance(limit, float):
-            raise TypeError(f"MaxCost: write the amount as text, MaxCost('{limit}')")
-        object.__setattr__(self, "limit", None if limit is None else Decimal(limit))
+        object.__setattr__(self, "limit", quantities.usd("MaxCost: limit", limit))
         object.__setattr__(self, "reserve", reserve)
         object.__setattr__(self, "least", least)
         self.__post_init__()

@@ -23,6 +23,7 @@ class MaxTurns(Reservable):
     limit: int | None
     scope: Literal["run", "tree"] = "run"
     kind = StopKind.MAX_TURNS
+    whole = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,6 +91,7 @@ class ContextWindow(Limit):
 
     limit: int | None
     kind = StopKind.CONTEXT_WINDOW
+    whole = True
 
     def measure(self, state: RunState) -> int:
         if not state.turns or state.view.turn == len(state.turns):
@@ -113,6 +115,7 @@ class MaxToolCalls(Limit):
     limit: int | None
     over: Over = "stop"
     kind = StopKind.MAX_TOOL_CALLS
+    whole = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

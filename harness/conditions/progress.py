@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
+from harness import quantities
 from harness.conditions.reference import found, named
 from harness.conditions.rounds import Round, complete, rounds
 from harness.state import CallRecord, Reading, RunState
@@ -14,6 +16,9 @@ from harness.ways_out import Stop, StopKind
 
 SHOWN = 20
 """Readings that a stop carries as evidence."""
+
+UNHEARD = 20
+"""Rounds that a number may stay unknown without a failure: work may well begin with reading."""
 
 Measure = Callable[[RunState], float | int | None]
 
@@ -26,7 +31,10 @@ class NoProgress(Condition):
     name under which tools report it (`ctx.measure("failing", 3)`), and then a round is a report of
     it; or a quick function of the state, or its `module:name`, called before the first turn and
     after each round (None: not known just now). Progress is a number below all before it; at 0
-    there is nothing left to do and nothing is stopped.
+    there is nothing left to do and nothing is stopped. A measure that cannot be read watches
+    nothing, so it stops the run too: after `rounds` rounds in a row in which its function failed or
+    returned no number; after 20, or `rounds` if that is more, in which no tool has reported it or
+    the function returned None. The trace has a note of each.
 
     Without `measure`, progress is a result text that the run has not seen before, or a call with
     effects that succeeded; so the same answer to ever new questions is stopped, and so is a loop
@@ -40,8 +48,12 @@ class NoProgress(Condition):
     scope = "leg"
 
     def __post_init__(self) -> None:
-        if self.rounds is not None and self.rounds < 1:
-            raise ValueError(f"{self!r}: at least one round must be given a chance")
+        quantities.whole("NoProgress: rounds", self.rounds, least=1)
+        wanted = "NoProgress: measure is the name of a number that tools report, or a function"
+        if isinstance(self.measure, str) and not self.measure.strip():
+            raise ValueError(f"{wanted}; not {self.measure!r}. Leave it out to go by results alone")
+        if self.measure is not None and not isinstance(self.measure, str | Callable):
+            raise TypeError(f"{wanted}; not {self.measure!r}. Rounds are NoProgress(rounds=5)")
         if callable(self.measure):
             object.__setattr__(self, "measure", named(self.measure) or self.measure)
 
@@ -51,9 +63,25 @@ class NoProgress(Condition):
         if self.measure is None:
             return self._stop(_barren(state), {})
         readings = list(_readings(state, self.name))
-        if not readings:
+        if blind := self._blind(state, readings):
+            return blind
+        known = [each for each in readings if each.value is not None]
+        return self._stop(_fruitless(known), _evidence(self.name, known)) if known else ()
+
+    def _blind(self, state: RunState, readings: list[Reading]) -> Stops:
+        """The stop for a measure that could not be read for too long."""
+        unread = unreadable(state, readings)
+        failed = [each for each in unread if each.error]
+        if len(failed) < (self.rounds or 0) and len(unread) < self.patience:
             return ()
-        return self._stop(_fruitless(readings), _evidence(self.name, readings))
+        why = failed[-1].error if failed else UNKNOWN
+        words = f"the measure {self.name} could not be read for {len(unread)} rounds: {why}"
+        return self._stop(len(unread), {"measure": self.name, "error": words})
+
+    @property
+    def patience(self) -> int:
+        """Rounds that the measure may stay unknown without a failure."""
+        return max(self.rounds or 0, UNHEARD)
 
     def _stop(self, barren: int, evidence: dict[str, Any]) -> Stops:
         if self.rounds is None or barren < self.rounds:
@@ -66,14 +94,28 @@ class NoProgress(Condition):
         return self.measure if isinstance(self.measure, str) else repr(self.measure)
 
     @property
-    def function(self) -> Measure | None:
-        """The measure if it is a function; None if tools report it, or if there is none."""
-        if isinstance(self.measure, str):
-            return found(self.measure) if ":" in self.measure else None
-        return self.measure
+    def reported(self) -> bool:
+        """Whether the measure is one that tools report."""
+        return isinstance(self.measure, str) and ":" not in self.measure
+
+    def function(self, state: RunState) -> object:
+        """What the function that is the measure returns; it may raise anything."""
+        fn = found(self.measure) if isinstance(self.measure, str) else self.measure
+        return None if fn is None else fn(state)
 
     def __repr__(self) -> str:
         return written(self)
+
+
+UNKNOWN = "no tool reported it, or its function returned None"
+
+
+def unreadable(state: RunState, readings: Sequence[Reading]) -> list[Reading]:
+    """Those of the latest rounds of this leg, without a gap, in which the number was not known."""
+    latest = takewhile(
+        lambda each: each.value is None and each.turn > state.leg_turns, reversed(readings)
+    )
+    return list(latest)[::-1]
 
 
 def _readings(state: RunState, name: str) -> Iterator[Reading]:
@@ -84,7 +126,7 @@ def _readings(state: RunState, name: str) -> Iterator[Reading]:
 
 def _fruitless(readings: list[Reading]) -> int:
     """How many readings there were since the number was last lower than ever; 0 if it is 0."""
-    values = [reading.value for reading in readings]
+    values = [reading.value for reading in readings if reading.value is not None]
     best = min(values)
     return 0 if best <= 0 else len(values) - 1 - values.index(best)
 

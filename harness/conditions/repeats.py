@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from harness import wording
+from harness import quantities, wording
 from harness.conditions.rounds import Round, complete, rounds
 from harness.state import CallRecord, Nudge, RunState
 from harness.stop import Condition, Stops, written
@@ -56,8 +56,10 @@ class RepeatedCalls(Condition):
     scope = "leg"
 
     def __post_init__(self) -> None:
-        if self.period < 1 or (self.limit is not None and self.limit < 2):
-            raise ValueError(f"{self!r}: a loop is at least 2 rounds, its period at least 1")
+        quantities.whole("RepeatedCalls: limit", self.limit, least=2)
+        quantities.whole("RepeatedCalls: period", self.period, least=1, optional=False)
+        if not isinstance(self.nudge, bool):
+            raise TypeError(f"RepeatedCalls: nudge is True or False, not {self.nudge!r}")
 
     def __call__(self, state: RunState) -> Stops:
         loop = self._find(state)

@@ -17,6 +17,7 @@ class EmptyReplies(Limit):
 
     limit: int | None
     kind = StopKind.EMPTY_REPLIES
+    whole = True
     scope = "leg"
 
     def measure(self, state: RunState) -> int:
@@ -29,6 +30,7 @@ class TruncatedReplies(Limit):
 
     limit: int | None
     kind = StopKind.TRUNCATED_REPLIES
+    whole = True
     scope = "leg"
 
     def measure(self, state: RunState) -> int:
@@ -45,6 +47,7 @@ class MalformedCalls(Limit):
 
     limit: int | None = 3
     kind = StopKind.MALFORMED_OUTPUT
+    whole = True
     scope = "leg"
 
     def measure(self, state: RunState) -> int:
@@ -60,6 +63,7 @@ class ConsecutiveErrors(Limit):
 
     limit: int | None = 5
     kind = StopKind.CONSECUTIVE_ERRORS
+    whole = True
     scope = "leg"
 
     def measure(self, state: RunState) -> int:

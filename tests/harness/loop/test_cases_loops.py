@@ -506,3 +506,92 @@ def test_CX06_words_to_stop_at_count_only_where_the_model_says_them(ledger: Any)
     model = ScriptedModel([talk, quote, said])
     state = run(state, model=model, tools=[ledger.read], stop=CAP | Says("DONE"))
     assert (state.status, state.reason, len(model.requests)) == ("stopped", "predicate", 3)
+
+
+# A measure that cannot be read
+
+
+def broken(state: RunState) -> int:
+    raise OSError("no such file: left.txt")
+
+
+def wordy(state: RunState) -> int:
+    return "seven"  # type: ignore[return-value]
+
+
+def unknowable(state: RunState) -> int | None:
+    return None
+
+
+def watched(measure: Any, cap: int = 40) -> tuple[RunState, list[str]]:
+    """A run that always has something new to read, under a measure; and the notes of its trace."""
+    trace = ListTrace()
+    model = ScriptedModel(lambda n, _: calls((f"c{n}", "bash", {"cmd": f"{n}"})))
+    stop = MaxTurns(cap) | NoProgress(measure, rounds=3)
+    state = run(start(), model=model, tools=[bash], stop=stop, trace=trace)
+    return state, [event.text for event in trace.events if isinstance(event, Note)]
+
+
+@pytest.mark.parametrize(
+    ("measure", "why"),
+    [
+        (broken, "OSError: no such file: left.txt"),
+        (wordy, "TypeError: a finite number is wanted, not 'seven'"),
+        ("no_such_module:left", "ValueError: no function 'no_such_module:left'"),
+    ],
+    ids=["raises", "no number", "not found"],
+)
+def test_a_measure_that_fails_stops_the_run_after_its_rounds(measure: Any, why: str) -> None:
+    state, notes = watched(measure)
+    assert (state.status, state.reason, len(state.turns)) == ("no_progress", "no_progress", 3)
+    assert state.stop is not None
+    assert "could not be read for 3 rounds" in str(state.stop)
+    assert why in state.stop.evidence["error"]
+    assert len(notes) == 4, "before the first turn, and after each round"
+    assert all(why in note for note in notes)
+    assert RunState.from_json(state.to_json()) == state
+
+
+@pytest.mark.parametrize("measure", ["failing", unknowable], ids=["never reported", "always None"])
+def test_a_number_that_nobody_ever_knows_is_noted_and_in_the_end_stops_the_run(
+    measure: Any,
+) -> None:
+    state, notes = watched(measure)
+    assert (state.reason, len(state.turns)) == ("no_progress", 20)
+    assert "no tool reported it" in str(state.stop)
+    assert len(notes) in (18, 19)
+    assert all("no tool reported it" in note for note in notes)
+
+
+def test_a_measure_that_fails_now_and_then_goes_on_being_watched() -> None:
+    def now_and_then(state: RunState) -> int:
+        return 9 - len(state.turns) if len(state.turns) % 3 else broken(state)
+
+    state, notes = watched(now_and_then, cap=9)
+    assert (state.reason, len(notes)) == ("max_turns", 3)
+
+
+def test_reading_a_long_time_before_the_first_report_is_no_stop() -> None:
+    @tool
+    def tests(ctx: ToolContext) -> str:
+        """Run the tests."""
+        ctx.measure("failing", 1)
+        return "1 failed"
+
+    script = [calls((f"c{n}", "bash", {"cmd": f"{n}"})) for n in range(12)]
+    script += [calls(("t", "tests", {})), says("done")]
+    stop = CAP | NoProgress("failing", rounds=3)
+    state = run(start(), model=ScriptedModel(script), tools=[bash, tests], stop=stop)
+    assert state.status == "completed"
+
+
+def test_a_tool_that_reports_no_number_fails_in_words() -> None:
+    @tool(read_only=True)
+    def tests(ctx: ToolContext) -> str:
+        """Run the tests."""
+        ctx.measure("failing", float("nan"))
+        return "?"
+
+    model = ScriptedModel([calls(("t", "tests", {})), says("done")])
+    state = run(start(), model=model, tools=[tests], stop=CAP)
+    assert (outcomes(state), state.readings) == (["error"], [])

@@ -39,6 +39,7 @@ from harness import (
     parse_stop,
 )
 from harness.models.base import Usage
+from harness.scripted import ScriptedModel, says
 from harness.state import Times
 
 whole = st.none() | st.integers(0, 10**9)
@@ -128,11 +129,11 @@ def test_a_condition_is_no_truth_value() -> None:
 
 
 def test_a_negative_limit_and_a_float_amount_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"MaxTurns\(-1\): a limit is 0 or more"):
+    with pytest.raises(ValueError, match="MaxTurns: limit is a whole number, 0 or more"):
         MaxTurns(-1)
     with pytest.raises(ValueError, match="0 or more"):
         Deadline(float("nan"))
-    with pytest.raises(TypeError, match=r"MaxCost\('0.05'\)"):
+    with pytest.raises(TypeError, match="write it as text, '0.05'"):
         MaxCost(0.05)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="over is one of"):
         MaxToolCalls(1, over="drop")  # type: ignore[arg-type]
@@ -239,3 +240,54 @@ def test_a_predicate_says_why_in_words_or_as_a_stop_and_one_that_breaks_stops() 
 
 def test_reading_a_condition_back_imports_nothing() -> None:
     assert parse_stop("NoProgress('no_such_module:f')") == NoProgress("no_such_module:f")
+
+
+REFUSED: list[tuple[str, type[Exception], str]] = [
+    ("MaxTurns(2.5)", TypeError, "MaxTurns: limit is a whole number, 0 or more.*not 2.5"),
+    ("MaxTurns(True)", TypeError, "MaxTurns: limit is a whole number.*not True"),
+    ("MaxTurns('5')", TypeError, "MaxTurns: limit is a whole number.*not '5'"),
+    ("MaxTurns(-1)", ValueError, "MaxTurns: limit is a whole number, 0 or more.*not -1"),
+    ("MaxToolCalls(1.0)", TypeError, "MaxToolCalls: limit"),
+    ("EmptyReplies('2')", TypeError, "EmptyReplies: limit"),
+    ("ActiveTime('5')", TypeError, "ActiveTime: limit is a finite number.*not '5'"),
+    ("ActiveTime(float('inf'))", ValueError, "ActiveTime: limit.*None for no limit; not inf"),
+    ("Deadline(float('nan'))", ValueError, "Deadline: limit.*not nan"),
+    ("MaxCost('abc')", ValueError, "MaxCost: limit is an amount in USD.*not 'abc'"),
+    ("MaxCost('nan')", ValueError, "MaxCost: limit is an amount in USD.*not 'nan'"),
+    ("MaxCost(True)", TypeError, "MaxCost: limit.*not True"),
+    ("MaxCost('1', 5)", TypeError, "MaxCost: reserve is True or False, not 5"),
+    ("MaxTokens(5, least='1')", TypeError, "MaxTokens: least"),
+    ("RepeatedCalls('3')", TypeError, "RepeatedCalls: limit"),
+    ("RepeatedCalls(nudge=3)", TypeError, "RepeatedCalls: nudge"),
+    ("NoProgress(rounds='3')", TypeError, "NoProgress: rounds is a whole number.*not '3'"),
+    ("NoProgress(5)", TypeError, r"NoProgress: measure is the name.*NoProgress\(rounds=5\)"),
+    ("NoProgress('')", ValueError, "NoProgress: measure is the name.*not ''"),
+]
+
+
+@pytest.mark.parametrize(("text", "error", "words"), REFUSED, ids=[each[0] for each in REFUSED])
+def test_what_cannot_be_meant_is_refused_by_class_and_field(
+    text: str, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words) as raised:
+        eval(text, vars(harness).copy())
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "MaxTurns(5)", len])
+def test_what_is_joined_with_a_condition_must_be_one(wrong: Any) -> None:
+    for join in (
+        lambda: MaxTurns(5) | wrong,
+        lambda: wrong | MaxTurns(5),
+        lambda: MaxTurns(5) & wrong,
+        lambda: wrong & MaxTurns(5),
+    ):
+        with pytest.raises(TypeError, match="is no stop condition: that is one such as MaxTurns"):
+            join()
+
+
+def test_a_run_with_a_stop_that_is_none_sends_nothing() -> None:
+    model = ScriptedModel([says("never asked")])
+    with pytest.raises(TypeError, match="5 is no stop condition"):
+        harness.run(RunState.start("task"), model=model, stop=5)  # type: ignore[arg-type]
+    assert model.requests == []
