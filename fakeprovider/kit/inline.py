@@ -53,11 +53,18 @@ def read(given: Given) -> Inline | str:
     if isinstance(given, Reply):
         given = Replies(given)
     if isinstance(given, Sequence):
-        given = Replies(*given)
+        given = Replies(*map(_reply, given))
     if not callable(given):
         raise TypeError(f"{given!r} is no script: give a name, replies, YAML or a function")
     turns = getattr(given, "turns", None)
     return Inline(given, turns if isinstance(turns, int) else None)
+
+
+def _reply(given: Reply | str) -> Reply | str:
+    if not isinstance(given, Reply | str):
+        kind = type(given).__name__
+        raise TypeError(f"a list of replies has texts and Replies, not {given!r} ({kind})")
+    return given
 
 
 def mapped(script: Callable[[Conversation], Reply], tools: Mapped) -> _WithTools:
@@ -68,15 +75,47 @@ def mapped(script: Callable[[Conversation], Reply], tools: Mapped) -> _WithTools
 
 
 def fault_path(faults: Faults | None) -> str:
-    """Faults as path parameters, "" for none; raises `BadFault`, and `ValueError` for a value that
-    no path can carry."""
+    """Faults as path parameters, "" for none.
+
+    Raises `BadFault`, `TypeError` for what is no fault, and `ValueError` for a value that no path
+    can carry.
+    """
     if faults is None:
         return ""
     several = [faults] if isinstance(faults, str | Fault) else faults
-    return "".join(f";fault={one if isinstance(one, str) else _words(one)}" for one in several)
+    return "".join(f";fault={_words(one)}" for one in several)
 
 
-def _words(fault: Fault) -> str:
+def chaos_path(chaos: float | None, seed: int) -> str:
+    """Chaos as path parameters, "" for none; raises `BadFault`."""
+    if not chaos:
+        return ""
+    words = f"chaos={chaos},seed={seed}"
+    _check(words)
+    return f";{words}"
+
+
+def _check(words: str) -> None:
+    """Raise `BadFault` now: in a request it would be an answer that an agent may swallow."""
+    from fakeprovider.faults import BadFault
+    from fakeprovider.params import BadParameter, parse
+
+    try:
+        parse(words)
+    except BadParameter as error:
+        raise BadFault(str(error)) from None
+
+
+def _words(fault: str | Fault) -> str:
+    if isinstance(fault, str):
+        _check(f"fault={fault}")
+        return fault
+    if not isinstance(fault, Fault):
+        raise TypeError(f"{fault!r} is no fault: give a name, with parameters if any, or a Fault")
+    return _carried(fault)
+
+
+def _carried(fault: Fault) -> str:
     from fakeprovider.faults import plan
 
     plan(fault.name, fault.params)

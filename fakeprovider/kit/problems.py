@@ -14,7 +14,10 @@ def problems(run: Run) -> list[str]:
     """Sentences, each with the names of what it is about; none where all is well."""
     if not run.requests and not run.admitted:
         return [_silent(run)]
-    return [*_refused(run), *_unanswered(run), *_violations(run), *_unused(run)]
+    found = [*_unanswered(run), *_violations(run)]
+    if run.refused and run.may_be_refused:
+        return found
+    return [*_refused(run), *found, *_unused(run)]
 
 
 def shown_name(script: str) -> str:

@@ -68,21 +68,21 @@ class FakeProvider:
         script's tools to yours. `max_requests` are answered, more refused with a 400.
 
         At the end of the block an unanswered request, a turn of the script that was never asked
-        for, a violation, or no request at all raise `AssertionError`, unless `check` is off. `environ` sets
-        `LLM_BASE_URL`, `OPENAI_BASE_URL` and their like for the block; with `in_process` there
-        is no server, and `run.transport` is the way in.
+        for, a violation, or no request at all raise `AssertionError`, unless `check` is off.
+        `environ` sets `LLM_BASE_URL`, `OPENAI_BASE_URL` and their like for the block; with
+        `in_process` there is no server, and `run.transport` is the way in.
 
-        Raises `UnknownScript`, `BadScripts`, `BadFault`.
+        Raises `UnknownScript`, `BadScripts`, `BadFault`, and `TypeError` for what is no script.
         """
-        server = self._served(strict, in_process)
         given = inline.read(script)
+        wrong = inline.fault_path(fault) + inline.chaos_path(chaos, seed)
+        server = self._served(strict, in_process)
         key = self._free_key(key or self._key(chaos, seed))
         path, turns = self._register(server, given, tools, key)
-        path += inline.fault_path(fault) + (f";chaos={chaos},seed={seed}" if chaos else "")
         run = Run(
             self,
             key,
-            path,
+            path + wrong,
             turns_expected=turns,
             strict=strict,
             check=check,
@@ -107,9 +107,11 @@ class FakeProvider:
 
         A command gets the environment, at most `timeout` seconds, and leaves no process behind
         (POSIX). A function is called in this thread. After `max_requests` a command is ended; a
-        function's requests are refused, and what it raises then is kept in the result.
+        function's requests are refused, and what it raises then is kept in the result. That is for
+        the result to say (`Drove.stopped`) and no `AssertionError`.
         """
         with self.run(script, max_requests=max_requests, **options) as run:
+            run.may_be_refused = True
             if callable(agent):
                 return drive_function(agent, run)
             return drive_command(agent, run, timeout)

@@ -51,6 +51,7 @@ class Run:
         self.strict = strict
         self.in_process = in_process
         self.refused = 0
+        self.may_be_refused = False  # somebody else tells of it, and of the turns that it cost
         self._provider = provider
         self._check = check
         self._max_requests = max_requests

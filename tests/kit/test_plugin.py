@@ -39,7 +39,7 @@ def run(suite: pytest.Pytester, kind: str, *options: str) -> pytest.RunResult:
 def test_suites_pass_under_four_workers_beside_other_plugins(suite: pytest.Pytester) -> None:
     """Environment, inline scripts, commands, many runs at once, anyio, pytest-asyncio, and a
     repository that has `benchmarks/`, `harness/` and `scenarios/` of its own."""
-    run(suite, "passes", "-n", "4").assert_outcomes(passed=28)
+    run(suite, "passes", "-n", "4").assert_outcomes(passed=29)
 
 
 def test_what_is_left_over_or_wrong_fails_the_test_by_name_and_shows_the_transcript(

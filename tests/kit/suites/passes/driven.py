@@ -2,6 +2,8 @@ import sys
 
 from agents import agent
 
+from fakeprovider import ask
+
 
 def test_command(fake_provider):
     code = "from agents import agent; print(agent())"
@@ -15,9 +17,7 @@ def test_command(fake_provider):
 
 def test_endless_command(fake_provider):
     code = "from agents import agent; print(agent(cap=10**9))"
-    drove = fake_provider.drive(
-        [sys.executable, "-c", code], "runaway", max_requests=7, check=False
-    )
+    drove = fake_provider.drive([sys.executable, "-c", code], "runaway", max_requests=7)
     assert drove.stopped
     drove.run.assert_turns(7)
     ends = next(one for one in drove.verdict() if one.clause == "ends")
@@ -30,8 +30,13 @@ def test_function(fake_provider):
 
 
 def test_endless_function(fake_provider):
-    drove = fake_provider.drive(
-        lambda run: agent(cap=10**9), "runaway", max_requests=5, check=False
-    )
+    drove = fake_provider.drive(lambda run: agent(cap=10**9), "runaway", max_requests=5)
     assert drove.stopped
     assert "400" in str(drove.error)
+
+
+def test_a_function_that_is_refused_before_the_script_ends(fake_provider):
+    replies = [ask("list_files"), ask("list_files"), "done"]
+    drove = fake_provider.drive(lambda run: agent(), replies, max_requests=1)
+    assert drove.stopped
+    assert len(drove.run.requests) == 2
