@@ -11,7 +11,7 @@ from fakeprovider.contract import scripts
 from fakeprovider.contract.case import Case
 from fakeprovider.contract.clause import ContractClause
 from fakeprovider.contract.clauses import CONTRACT
-from fakeprovider.contract.commands import adapter_for
+from fakeprovider.contract.commands import Command
 from fakeprovider.contract.limits import Adapter, Report
 from fakeprovider.contract.trial import Stage, Trial
 from fakeprovider.kit import FakeProvider
@@ -55,8 +55,8 @@ class CannotRun(AssertionError):
 def check_stop_contract(
     run: Adapter | Sequence[str],
     *,
-    clauses: Collection[str] = (),
-    skip: Collection[str] = (),
+    clauses: str | Collection[str] = (),
+    skip: str | Collection[str] = (),
     examples: int = 5,
     in_process: bool = False,
     tools: Mapped | None = None,
@@ -64,8 +64,9 @@ def check_stop_contract(
 ) -> list[ClauseResult]:
     """Hold the contract against an agent: generated scripts, limits and faults, clause by clause.
 
-    `run` is called with a base URL and `Limits` and returns a `Report` or None; or it is a command,
-    which gets the same from its environment. `clauses` are checked (all without), `skip` are not.
+    `run` is called with a base URL and `Limits` and returns a `Report` or None, and may be async;
+    or it is a command, which gets the same from its environment. `clauses` are checked (all
+    without), `skip` are not; either may be one name.
     `examples` are played per clause, each at most `patience` seconds. With `in_process` the agent
     is to use `limits.transport`, an httpx transport, and no socket is opened. `tools` maps
     `read_note`, `add_note` and `delete_note` to tools of your own, where `limits.tools` cannot be
@@ -73,13 +74,19 @@ def check_stop_contract(
 
     Returns a result per clause: pass, not applicable, or not observable where the report does not
     promise what the clause is about. Raises `ContractBroken` with the smallest case of each clause
-    that fails, `CannotRun`, and `UnknownClause`.
+    that fails, `CannotRun`, `UnknownClause`, `ValueError` for what leaves nothing to check, and
+    `TypeError` for an adapter that returns something else.
     """
-    wanted = [clause for clause in _named(clauses) if clause.name not in {*skip}]
-    adapter = run if callable(run) else adapter_for(run, patience)
+    __tracebackhide__ = True
+    if examples < 1:
+        raise ValueError(f"examples={examples}: must be 1 or more")
+    wanted = _wanted(_names(clauses), _names(skip))
+    adapter = run if callable(run) else Command(run, patience)
+    if in_process and isinstance(adapter, Command):
+        raise ValueError("a command needs a socket: check it without in_process=True")
     with FakeProvider(lambda: "contract") as provider:
         stage = Stage(provider, adapter, in_process=in_process, tools=tools, patience=patience)
-        promised = _promised(stage)
+        promised = _promised(stage, adapter, in_process)
         found = [_check(clause, stage, promised, examples) for clause in wanted]
     failures = [one for one in found if isinstance(one, Failure)]
     if failures:
@@ -87,21 +94,42 @@ def check_stop_contract(
     return [one for one in found if isinstance(one, ClauseResult)]
 
 
-def _named(names: Collection[str]) -> list[ContractClause]:
-    for name in names:
-        if name not in CONTRACT:
-            raise UnknownClause(f"unknown clause {name!r}; there are: {', '.join(CONTRACT)}")
-    return [clause for clause in CONTRACT.values() if not names or clause.name in names]
+def _names(given: str | Collection[str]) -> set[str]:
+    __tracebackhide__ = True
+    names = {given} if isinstance(given, str) else {*given}
+    for name in sorted(names - CONTRACT.keys()):
+        raise UnknownClause(f"unknown clause {name!r}; there are: {', '.join(CONTRACT)}")
+    return names
 
 
-def _promised(stage: Stage) -> Report:
+def _wanted(names: set[str], skipped: set[str]) -> list[ContractClause]:
+    __tracebackhide__ = True
+    wanted = (names or CONTRACT.keys()) - skipped
+    if not wanted:
+        raise ValueError("every clause that was named is skipped: there is nothing left to check")
+    return [clause for clause in CONTRACT.values() if clause.name in wanted]
+
+
+def _promised(stage: Stage, adapter: Adapter, in_process: bool) -> Report:
     """What the adapter reports of a plain run; raises `CannotRun`."""
+    __tracebackhide__ = True
     trial = stage.play(scripts.plain())
     wrong = [one for one in trial.exchanges if one.status >= 400]
     if trial.error or not trial.ended or not trial.exchanges or wrong:
         why = trial.error or ("it made no request" if not trial.exchanges else "it did not end")
-        raise CannotRun(f"the agent does not get through a plain task: {why}\n{trial.transcript}")
+        told = [f"the agent does not get through a plain task: {why}", trial.transcript]
+        if isinstance(adapter, Command):
+            told.append(adapter.last)
+        if in_process and not trial.exchanges:
+            told.append(_NO_SOCKET)
+        raise CannotRun("\n".join(told))
     return trial.report
+
+
+_NO_SOCKET = (
+    "with in_process=True nothing listens: the agent's client has to use limits.transport, as in "
+    "httpx.Client(transport=limits.transport); or leave in_process out"
+)
 
 
 def _check(

@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from fakeprovider.contract.limits import Adapter, Limits, Report
+from fakeprovider.contract.limits import Limits, Report
 from fakeprovider.driven import base_urls
-from fakeprovider.supervise import Supervisor
+from fakeprovider.supervise import NOT_FOUND, Ended, Supervisor
 
 _KEPT = 1 << 14  # bytes of output
+_LINES = 20  # of it that are shown
 
 
 class BadReport(ValueError):
     """A report that cannot be read."""
 
 
-def adapter_for(command: Sequence[str], timeout: float) -> Adapter:
+class Command:
     """An adapter that runs a command: base URLs and keys as `fakeprovider exec` sets them, and
 
     `FAKEPROVIDER_TASK`, `FAKEPROVIDER_MAX_TURNS`, `FAKEPROVIDER_MAX_TOKENS` (each only if there is
@@ -27,14 +28,35 @@ def adapter_for(command: Sequence[str], timeout: float) -> Adapter:
     a file that the command may write, a JSON object with the fields of `Report`.
     """
 
-    def run(base_url: str, limits: Limits) -> Report | None:
+    def __init__(self, command: Sequence[str], timeout: float) -> None:
+        self._command = command
+        self._timeout = timeout
+        self._ended: Ended | None = None
+
+    def __call__(self, base_url: str, limits: Limits) -> Report | None:
+        """Run it to its end, at most the timeout in seconds."""
         report = limits.home / "report.json"
         report.unlink(missing_ok=True)
-        environment = {**os.environ, **base_urls(base_url), **_told(limits, report)}
-        Supervisor(command, env=environment, timeout=timeout, grace=1.0, capture=_KEPT).run()
+        self._ended = Supervisor(
+            self._command,
+            env={**os.environ, **base_urls(base_url), **_told(limits, report)},
+            timeout=self._timeout,
+            grace=1.0,
+            capture=_KEPT,
+        ).run()
         return _read(report) if report.exists() else None
 
-    return run
+    @property
+    def last(self) -> str:
+        """How it ended the last time: its exit status and the last lines that it wrote."""
+        ended = self._ended
+        if ended is None:
+            return "the command has not ended"
+        why = f" ({ended.reason})" if ended.reason else ""
+        if ended.status == NOT_FOUND:
+            why = f" (command not found: {self._command[0]}){why}"
+        lines = ended.output.decode(errors="replace").splitlines()[-_LINES:]
+        return "\n".join([f"the command ended with status {ended.status}{why}", *lines])
 
 
 def _told(limits: Limits, report: Path) -> dict[str, str]:

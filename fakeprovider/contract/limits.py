@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -72,5 +72,7 @@ class Report:
     shares: bool = False
 
 
-Adapter: TypeAlias = Callable[[str, Limits], Report | None]
-"""An agent for the contract: a base URL that ends in `/v1` and limits in, perhaps a report out."""
+Adapter: TypeAlias = Callable[[str, Limits], Report | Awaitable[Report | None] | None]
+"""An agent for the contract: a base URL that ends in `/v1` and limits in, perhaps a report out.
+
+One that is async is run in an event loop of its own."""

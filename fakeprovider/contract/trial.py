@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from msgspec import structs
 
@@ -88,11 +91,29 @@ class _Leg:
 
     def _go(self) -> None:
         try:
-            self.report = self.adapter(self.base_url, self.limits)
+            self.report = _report(self.adapter(self.base_url, self.limits))
         except Exception as error:
             self.error = error
         finally:
             self.over.set()
+
+
+class NoReport(TypeError):
+    """An adapter returned what is no `Report`."""
+
+
+def _report(returned: Any) -> Report | None:
+    """The report, of an `async def` adapter too."""
+    if inspect.isawaitable(returned):
+        returned = asyncio.run(_result(returned))
+    if returned is not None and not isinstance(returned, Report):
+        kind = type(returned).__name__
+        raise NoReport(f"the adapter returned {returned!r} ({kind}), not a Report or None")
+    return returned
+
+
+async def _result(returned: Awaitable[Any]) -> Any:
+    return await returned
 
 
 class Stage:
@@ -114,7 +135,7 @@ class Stage:
         self._patience = patience
 
     def play(self, case: Case) -> Trial:
-        """Run the agent through the case; always returns."""
+        """Run the agent through the case; raises `NoReport`, and nothing else of the agent's."""
         workspace = Workspace(approves=case.approves, dies=case.dies)
         most = max(case.turns or _NO_LIMIT, case.resumed or 0) + _SPARE
         spare = 20 if case.fault is not None else 0  # repeated requests count too
@@ -147,6 +168,9 @@ class Stage:
             ends.append(len(run.requests))
         seconds = time.monotonic() - begun
         finished = [leg for leg in legs if not (leg is first and workspace.died.is_set())]
+        for leg in legs:
+            if isinstance(leg.error, NoReport):
+                raise leg.error
         errors = [str(leg.error) for leg in finished if leg.error is not None]
         return Trial(
             case,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from fakeprovider.contract import (
+    CONTRACT,
     CannotRun,
     ContractBroken,
     Limits,
@@ -107,6 +110,56 @@ def test_an_agent_that_gets_nowhere_is_told_apart_from_one_that_breaks_the_contr
 def test_an_unknown_clause_is_refused_with_those_there_are() -> None:
     with pytest.raises(UnknownClause, match="there are: ends, cap"):
         check_stop_contract(capped, clauses=["caps"])
+
+
+def test_what_leaves_nothing_to_check_is_refused() -> None:
+    with pytest.raises(UnknownClause, match="'capp'; there are: ends, cap"):
+        check_stop_contract(capped, skip=["capp"])
+    with pytest.raises(ValueError, match="nothing left to check"):
+        check_stop_contract(capped, clauses=["cap"], skip=["cap"])
+    with pytest.raises(ValueError, match="nothing left to check"):
+        check_stop_contract(capped, skip=CONTRACT)
+    with pytest.raises(ValueError, match="examples=0: must be 1 or more"):
+        check_stop_contract(capped, examples=0)
+
+
+def test_one_clause_may_be_named_without_a_list() -> None:
+    (found,) = check_stop_contract(capped, clauses="cap", in_process=True, examples=1)
+    assert found.clause == "cap"
+    with pytest.raises(ValueError, match="nothing left to check"):
+        check_stop_contract(capped, clauses="cap", skip="cap")
+
+
+def test_an_adapter_that_returns_no_report_is_told_so() -> None:
+    wrong: Any = lambda base_url, limits: loop(base_url, limits, 5)  # noqa: E731
+    with pytest.raises(TypeError, match=r"returned \(2, \d+\) \(tuple\), not a Report or None"):
+        check_stop_contract(wrong, in_process=True)
+
+
+def test_an_async_adapter_is_awaited() -> None:
+    async def adapter(base_url: str, limits: Limits) -> Report:
+        return await asyncio.to_thread(capped, base_url, limits)
+
+    found = check_stop_contract(adapter, clauses=["cap", "reported"], in_process=True, examples=1)
+    assert {one.result for one in found} == {"pass"}
+
+
+def test_an_adapter_that_leaves_the_transport_out_is_told_of_it() -> None:
+    def socket(base_url: str, limits: Limits) -> Report:
+        return capped(base_url, replace(limits, transport=None))
+
+    with pytest.raises(CannotRun, match=r"transport=limits\.transport"):
+        check_stop_contract(socket, in_process=True)
+
+
+def test_a_command_that_gets_nowhere_is_told_with_its_status_and_its_last_words() -> None:
+    code = "import sys; sys.exit('no such model: colour')"
+    with pytest.raises(CannotRun, match=r"status 1\nno such model: colour"):
+        check_stop_contract([sys.executable, "-c", code])
+    with pytest.raises(CannotRun, match=r"status 127 \(command not found: no-such-agent\)"):
+        check_stop_contract(["no-such-agent"])
+    with pytest.raises(ValueError, match="a command needs a socket"):
+        check_stop_contract(["no-such-agent"], in_process=True)
 
 
 def test_skipped_clauses_are_not_checked() -> None:
