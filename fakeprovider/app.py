@@ -106,6 +106,7 @@ class App:
                 check_key(scope["headers"], self.api_key)
             _check_head(job.method, job.head)
             job.body = await read_body(receive, self.max_body)
+            job.read = True
             job.clock = time.perf_counter()
             await self._reply(job, receive, send)
         except ApiError as error:

@@ -11,7 +11,7 @@ import click
 from fakeprovider import commands, tokens
 from fakeprovider.app import MAX_BODY
 from fakeprovider.catalogue import Catalogue
-from fakeprovider.commands.options import client_options, scripts
+from fakeprovider.commands.options import check_writable, client_options, scripts
 from fakeprovider.commands.trouble import Trouble, trouble_options
 from fakeprovider.completion import SEARCH_LIMIT
 from fakeprovider.provider import CountingRule
@@ -120,6 +120,7 @@ def serve(
     trouble: Trouble,
 ) -> None:
     found = scripts(script, paths)
+    check_writable(journal)
     try:
         server = Server(
             found.default,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,8 +144,18 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
         ended = supervisor.run()
     exchanges = tuple(journal.exchanges())
     results = tuple(verdict(exchanges, _facts(how, ended)))
-    failures = tuple(how.gates.failures(guard.tally, results))
+    failures = (*_silence(how.gates, guard.tally, ended), *how.gates.failures(guard.tally, results))
     return Driven(run, ended, guard.tally, results, failures, exchanges)
+
+
+def _silence(gates: Gates, tally: Tally, ended: Ended) -> Iterator[str]:
+    """A command that ended by itself and asked nothing has most likely not found the provider."""
+    expected = gates.expect_turns is None or gates.expect_turns[0] > 0
+    if expected and tally.requests == 0 and ended.reason is None:
+        yield (
+            "COMMAND made no request; it finds the provider in LLM_BASE_URL, OPENAI_BASE_URL, "
+            "OPENAI_API_BASE or ANTHROPIC_BASE_URL (--expect-turns 0 if it shall make none)"
+        )
 
 
 def _key(how: Drive) -> str:

@@ -18,7 +18,8 @@ class Gates:
     """What a run is held to; None demands nothing, 0 is a limit like any other.
 
     max_requests and max_tokens end the run when they are passed. expect_turns are the least and
-    the most turns it may take. fail_on are clauses of the verdict that must not fail.
+    the most turns it may take. fail_on are clauses of the verdict that must not fail. Unless
+    allow_script_errors, the script must have had a reply to every request.
     """
 
     max_requests: int | None = None
@@ -26,6 +27,7 @@ class Gates:
     no_violations: bool = False
     expect_turns: tuple[int, int] | None = None
     fail_on: tuple[str, ...] = ()
+    allow_script_errors: bool = False
 
     def failures(self, tally: Tally, verdict: Sequence[ClauseResult] = ()) -> list[str]:
         """What a finished run was not held to: what was demanded, and what it was."""
@@ -41,6 +43,11 @@ class Gates:
             if not least <= tally.turns <= most:
                 told = f"{least}" if least == most else f"{least} to {most}"
                 found.append(f"{tally.turns} turns, expected {told} (--expect-turns)")
+        if tally.script_errors and not self.allow_script_errors:
+            found.append(
+                f"{len(tally.script_errors)} script errors (--allow-script-errors lets them pass); "
+                f"the first: {tally.script_errors[0]}"
+            )
         if self.fail_on:
             found += [
                 f"{one.clause}: {one.detail} (--fail-on)" for one in failing(verdict, self.fail_on)

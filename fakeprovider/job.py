@@ -45,6 +45,7 @@ class Job:
     started: float = 0.0
     seconds: float = 0.0
     body: bytes = b""
+    read: bool = False
     script: str = ""
     known: Known | None = None
     conversation: Conversation | None = None
@@ -115,6 +116,7 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         retry_after=job.answer.retry_after if job.answer else None,
         broken=_broken(job),
         error=error.message if error else "",
+        code=(job.error.code or "") if job.error else "",
         started=job.started,
         ms=round(job.seconds * 1000, 3),
         cancelled=job.cancelled,
@@ -132,7 +134,7 @@ def _told(job: Job, completion: Completion | None) -> Exchange:
         return job.known.tell(completion, _tell)
     if job.conversation is not None:
         return _tell(job.conversation, completion)
-    return Exchange(digest=digest_of(job.body))
+    return Exchange(digest=digest_of(job.body) if job.read else "")
 
 
 def _tell(conversation: Conversation, completion: Completion | None) -> Exchange:

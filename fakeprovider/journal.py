@@ -89,11 +89,11 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` counts from 1 in the order of completion. `started` is Unix time in seconds, `ms` the
     time from the request's last byte to the reply's last. `attempt` is the client's own retry
-    count (0 for a first attempt). `digest` is the sha256 of the request body. `tools` are the names
-    called in the reply. `violations` were let through by a lenient server or are what a strict one
-    refused; `notes` are worth knowing and never refused. `error` is the message of an error reply.
-    `cancelled` means that the client left before the end. `fault` names what went wrong on
-    purpose, `retry_after` is the wait in seconds that it told; `broken` means that the client
+    count (0 for a first attempt). `digest` is the sha256 of the request body, "" if it was
+    refused unread. `tools` are the names called in the reply. `violations` were let through by a
+    lenient server or are what a strict one refused; `notes` are worth knowing and never refused.
+    `error` is the message of an error reply, `code` its code where no fault made it. `cancelled`
+    means that the client left before the end. `fault` names what went wrong on purpose, `retry_after` is the wait in seconds that it told; `broken` means that the client
     cannot have had the whole reply. `status` is 0 where no status line was sent. `paced` is there
     where the reply had a pace.
 
@@ -126,6 +126,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
     broken: bool = False
     error: str = ""
+    code: str = ""
     started: float = 0.0
     ms: float = 0.0
     cancelled: bool = False

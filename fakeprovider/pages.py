@@ -21,7 +21,7 @@ from fakeprovider.protocols import chat, messages
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.provider import Provider
 from fakeprovider.routing import resolve
-from fakeprovider.verdict import Facts
+from fakeprovider.verdict import Facts, UnknownClause
 
 _ENDPOINTS = ("/models",)
 
@@ -54,11 +54,16 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
 
     def judge(request: Request) -> Response:
         asked = request.query_params
-        exchanges = journal.exchanges(asked.get("run"))
+        run, cap = asked.get("run"), asked.get("cap")
+        exchanges = journal.exchanges(run)
+        if cap is not None and not re.fullmatch("[0-9]{1,9}", cap):
+            return JSONResponse({"error": f"cap must be a number such as 30, not {cap!r}."}, 400)
+        if run is not None and not exchanges:
+            return JSONResponse({"error": f"No exchange has the run key {run!r}."}, 404)
         try:
-            facts = Facts(cap=int(asked["cap"]) if "cap" in asked else None)
+            facts = Facts(cap=None if cap is None else int(cap))
             results = verdicts.verdict(exchanges, facts, only=asked.getlist("clause"))
-        except ValueError as error:
+        except UnknownClause as error:
             return JSONResponse({"error": str(error)}, 400)
         return _json(verdicts.to_json(results))
 

@@ -44,6 +44,7 @@ class Ended:
     could not be started. `reason` says why the supervisor ended it, None if it ended by itself.
     `seconds` is the wall-clock time it ran. `output` is the tail of its stdout and stderr, in the
     order written, if it was captured, and `dropped` the number of bytes before that tail.
+    `started` is false where the command could not be started.
     """
 
     status: int
@@ -51,6 +52,7 @@ class Ended:
     reason: str | None = None
     output: bytes = b""
     dropped: int = 0
+    started: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ class Supervisor:
         """Start the command, wait for it, end what it left, and say how it went.
 
         From the main thread, signals are forwarded to the command while it runs: SIGTERM, SIGHUP
-        and SIGQUIT, or a second SIGINT, leave it `grace` seconds.
+        and SIGQUIT, or a second SIGINT, leave it `grace` seconds. After the first SIGINT it has
+        `grace` seconds to end by itself, which is said on stderr.
         """
         if sys.platform == "win32":
             raise OSError("supervising processes needs POSIX process groups")
@@ -168,11 +171,12 @@ class Supervisor:
     def _watch(self, process: subprocess.Popen[bytes]) -> tuple[str, signal.Signals]:
         """Wait until the command has ended or must be: why (or ""), and what to say to the rest."""
         deadline = None if self.timeout is None else time.monotonic() + self.timeout
+        overdue = f"timeout of {self.timeout:g} s" if self.timeout is not None else ""
         interrupts = 0
         while True:
             match self._next_event(deadline):
                 case None:
-                    return f"timeout of {self.timeout:g} s", signal.SIGTERM
+                    return overdue, signal.SIGTERM
                 case _Exited():
                     return "", signal.SIGTERM
                 case _Asked(reason):
@@ -184,6 +188,11 @@ class Supervisor:
                     interrupts += name == "SIGINT"
                     if interrupts == 2:
                         return f"received {name} twice", signal.SIGTERM
+                    if name == "SIGINT":
+                        _say(f"SIGINT passed on; in {self.grace:g} s, or at another, it is ended")
+                        patience = time.monotonic() + self.grace
+                        if deadline is None or patience < deadline:
+                            deadline, overdue = patience, f"received {name}"
 
     def _next_event(self, deadline: float | None) -> _Exited | _Signalled | _Asked | None:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -226,6 +235,10 @@ class Supervisor:
         return isinstance(event, _Signalled) and event.name == "SIGINT"
 
 
+def _say(what: str) -> None:
+    print(f"fakeprovider: {what}", file=sys.stderr, flush=True)
+
+
 def _marked(env: Mapping[str, str], token: str) -> dict[str, str]:
     # Chained, so that an outer supervisor still finds what an inner one started.
     outer = os.environ.get(MARK)
@@ -234,7 +247,10 @@ def _marked(env: Mapping[str, str], token: str) -> dict[str, str]:
 
 def _not_started(error: OSError, seconds: float) -> Ended:
     status = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-    return Ended(status=status, seconds=seconds, reason=f"could not be started: {error}")
+    reason = f"could not be started: {error.strerror or error}"
+    if error.filename is not None:
+        reason += f": {os.fsdecode(error.filename)}"
+    return Ended(status=status, seconds=seconds, reason=reason, started=False)
 
 
 @contextmanager

@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 
 from fakeprovider.journal import Exchange
 
+SCRIPT_ERRORS = frozenset(
+    {"expectation_failed", "recording_drifted", "script_failed", "script_ran_out"}
+)
+"""Codes of the errors that are the script's word on the request, not the service's."""
+
 
 @dataclass
 class Tally:
@@ -14,6 +19,7 @@ class Tally:
     requests: everything that came in. turns: answers of the script, those to side requests and
     to repeated requests that had failed counted apart. retries: requests that repeat one that
     failed or was broken off, by their own word or by their body. Tokens as they were reported.
+    script_errors: requests that the script had no reply to, in words.
     """
 
     requests: int = 0
@@ -26,6 +32,7 @@ class Tally:
     output_tokens: int = 0
     violations: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
+    script_errors: list[str] = field(default_factory=list)
     _failed: set[str] = field(default_factory=set, repr=False)
 
     @property
@@ -38,7 +45,7 @@ class Tally:
         self.requests += 1
         self.retries += exchange.attempt > 0 or exchange.digest in self._failed
         failed = exchange.broken or exchange.status >= 400 or exchange.cancelled
-        if failed:
+        if failed and exchange.digest:  # what was refused unread has none, and is like no other
             self._failed.add(exchange.digest)
         else:
             self._failed.discard(exchange.digest)
@@ -60,3 +67,6 @@ class Tally:
             for note in exchange.notes
             if note.rule in ("call_replaced", "call_dropped", "plain_answer")
         ]
+        if exchange.code in SCRIPT_ERRORS:
+            told = f"exchange {exchange.number}: {exchange.error} ({exchange.code})"
+            self.script_errors.append(told)

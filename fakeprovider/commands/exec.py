@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fakeprovider.catalogue import Catalogue
-from fakeprovider.commands.options import client_options, gate_options, scripts
+from fakeprovider.commands.options import check_writable, client_options, gate_options, scripts
 from fakeprovider.commands.summary import summary, told
 from fakeprovider.commands.trouble import Trouble, trouble_options
 from fakeprovider.driven import Drive, drive
@@ -23,8 +23,9 @@ OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY, ANTHROPIC_BASE_URL and ANTHROP
 it has ended, or was ended, nothing that it started is left running, and a summary is printed:
 what came in, what it cost in tokens, and a verdict on how COMMAND took it.
 
-Exit status: COMMAND's own; 3 if a gate failed; 124 if the time was up; 126 or 127 if COMMAND
-could not be started.
+Exit status: COMMAND's own; 3 if a gate failed, the script had no reply to a request (an
+expectation, a recording, its end), or COMMAND made no request at all; 124 if the time was up;
+126 or 127 if COMMAND could not be started.
 
 \b
   fakeprovider exec --script runaway --max-requests 30 -- npm test
@@ -52,7 +53,7 @@ could not be started.
     type=click.FloatRange(min=0),
     default=5.0,
     show_default=True,
-    help="Seconds between SIGTERM and SIGKILL.",
+    help="Seconds between SIGTERM and SIGKILL, and after the first Ctrl-C.",
 )
 @click.option(
     "--effects",
@@ -92,6 +93,7 @@ def exec_command(
     command: tuple[str, ...],
 ) -> None:
     found = scripts(script, paths)
+    check_writable(journal)
     how = Drive(
         found.default,
         scripts=found.read,

@@ -99,6 +99,11 @@ def gate_options(command: Command) -> Command:
         metavar="CLAUSE",
         help=f"Fail if this clause of the verdict does: {', '.join(CLAUSES)}, or any.",
     )
+    @click.option(
+        "--allow-script-errors",
+        is_flag=True,
+        help="Do not fail where an expectation failed, a recording drifted or the script ran out.",
+    )
     @wraps(command)
     def read(
         *args: Any,
@@ -107,9 +112,12 @@ def gate_options(command: Command) -> Command:
         no_violations: bool,
         expect_turns: tuple[int, int] | None,
         fail_on: tuple[str, ...],
+        allow_script_errors: bool,
         **others: Any,
     ) -> None:
-        gates = Gates(max_requests, max_tokens, no_violations, expect_turns, fail_on)
+        gates = Gates(
+            max_requests, max_tokens, no_violations, expect_turns, fail_on, allow_script_errors
+        )
         command(*args, gates=gates, **others)
 
     return read
@@ -156,3 +164,13 @@ def load(path: Path) -> dict[str, FileScript]:
         raise click.ClickException(f"not all scripts are right\n{error}") from error
     except OSError as error:
         raise click.ClickException(f"cannot read {path}: {error.strerror}") from error
+
+
+def check_writable(journal: Path | None) -> None:
+    """A usage error for a journal that cannot be appended to."""
+    if journal is not None and (journal.is_file() or not journal.exists()):  # a pipe opens once
+        try:
+            journal.open("ab").close()
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise click.UsageError(f"cannot write the journal {journal}: {why}") from error

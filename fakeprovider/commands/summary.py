@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fakeprovider.driven import Driven
+from fakeprovider.supervise import Ended
 from fakeprovider.verdict import render, to_json
 
 _SHOWN = 10
@@ -32,6 +33,7 @@ def summary(driven: Driven, script: str) -> dict[str, Any]:
         "cancelled": tally.cancelled,
         "input_tokens": tally.input_tokens,
         "output_tokens": tally.output_tokens,
+        "script_errors": tally.script_errors,
         "violations": tally.violations,
         "replaced": tally.replaced,
         "verdict": json.loads(to_json(list(driven.verdict))),
@@ -47,16 +49,24 @@ def told(driven: Driven, script: str) -> Iterator[str]:
         f"errors {tally.errors}, side requests {tally.side_requests}, broken off {tally.cancelled})"
     )
     yield f"  tokens {tally.tokens} ({tally.input_tokens} in, {tally.output_tokens} out)"
+    if tally.script_errors:
+        yield f"  script errors {len(tally.script_errors)}"
+        yield from _first(tally.script_errors)
     yield f"  violations {len(tally.violations)}"
     yield from _first(tally.violations)
     if tally.replaced:
         yield f"  calls that were fitted to the tools offered: {len(tally.replaced)}"
         yield from _first(tally.replaced)
     yield from _verdict(driven)
-    how = f"was ended ({ended.reason})" if ended.reason else "ended by itself"
-    yield f"  command {how}, status {ended.status}"
+    yield f"  command {_how(ended)}, status {ended.status}"
     for failure in driven.failures:
         yield f"  GATE FAILED: {failure}"
+
+
+def _how(ended: Ended) -> str:
+    if not ended.started:
+        return str(ended.reason)
+    return f"was ended ({ended.reason})" if ended.reason else "ended by itself"
 
 
 def _verdict(driven: Driven) -> Iterator[str]:

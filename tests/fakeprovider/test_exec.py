@@ -232,6 +232,56 @@ def test_faults_are_part_of_the_run() -> None:
     assert done.tally.retries == 1
 
 
+# What the agent swallows
+
+
+SCRIPT_ERRORS = {
+    "expectation_failed": "turns: [{expect: {user: other}, say: x}]",
+    "script_ran_out": "turns: [{ask: list_files}]",
+    "script_failed": "turns: [{say: '{{ result }}'}]",
+    "recording_drifted": "recorded: [{request: {messages: [{user: other}]}, say: x}]",
+}
+
+
+@pytest.mark.parametrize("code", SCRIPT_ERRORS)
+def test_a_script_error_fails_the_run_though_the_agent_swallows_it(
+    code: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(SCRIPT_ERRORS[code])
+    options = ["exec", "--script", str(file), "--", *agent("run()")]
+    result = CliRunner().invoke(main, options)
+    assert result.exit_code == 3
+    assert "  script errors 1\n    exchange " in result.output
+    assert f"({code})" in result.output
+    assert "GATE FAILED: 1 script errors" in result.output
+    lenient = CliRunner().invoke(main, ["exec", "--allow-script-errors", "--json", *options[1:]])
+    assert lenient.exit_code == 0
+    assert "'mine'" in json.loads(lenient.stdout)["script_errors"][0]
+
+
+def test_an_error_that_is_the_services_is_no_script_error() -> None:
+    done = driven(agent("run()"), faults=[Fault("bad_request", {})])
+    assert (done.status, done.tally.errors, done.tally.script_errors) == (0, 1, [])
+
+
+def test_a_command_that_asks_nothing_fails_unless_that_is_expected() -> None:
+    done = driven(printing("print('all tests skipped')"))
+    assert done.status == 3
+    assert done.failures[0].startswith("COMMAND made no request; it finds the provider in LLM_BASE")
+    assert driven(printing(""), gates=Gates(expect_turns=(0, 0))).status == 0
+
+
+def test_requests_that_a_gate_refuses_unread_are_no_retries_of_each_other() -> None:
+    source = """
+        import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for word in "abc": ask([{"role": "user", "content": word}])
+        """
+    done = driven(agent(source), gates=Gates(max_requests=0))
+    assert (done.tally.requests, done.tally.retries) == (3, 0)
+    assert [one.digest for one in done.exchanges] == [""] * 3
+
+
 # A23: the cursor
 
 
@@ -362,6 +412,10 @@ def test_calls_are_fitted_to_the_clients_tools() -> None:
         (["--script", "plan", "--map", "a=b:{"], "'{' is no JSON"),
         (["--script", "plan", "--map", "a=b:1"], "the arguments must be a JSON object"),
         (["--script", "plan", "--expect-turns", "5-2"], "'5-2': must be a number such as 3"),
+        (
+            ["--script", "plan", "--journal", "/no/such/j.jsonl"],
+            "cannot write the journal /no/such",
+        ),
         (["--script", "plan", "--client", "emacs"], "'emacs' is not one of 'codex'"),
     ],
 )
@@ -378,7 +432,7 @@ def test_what_cannot_be_run_is_said_before_anything_is_started(
 def test_a_command_that_is_not_there_has_the_shells_status() -> None:
     result = CliRunner().invoke(main, ["exec", "--script", "plan", "--", "/no/such/program"])
     assert result.exit_code == 127
-    assert "could not be started" in result.output
+    assert "  command could not be started: No such file or directory: /no/such" in result.output
 
 
 def test_a_signal_reaches_the_command_and_both_end() -> None:

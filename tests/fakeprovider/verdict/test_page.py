@@ -40,9 +40,12 @@ def test_what_makes_no_sense_is_refused_in_words(bench: Any, http: httpx.Client)
     wrong = verdicts(bench, http, clause="endz")
     assert wrong.status_code == 400
     assert wrong.json()["error"].startswith("unknown clause 'endz'; there are: ends, after_answer")
-    assert verdicts(bench, http, cap="many").status_code == 400
+    wrong = verdicts(bench, http, cap="abc")
+    assert wrong.status_code == 400
+    assert wrong.json() == {"error": "cap must be a number such as 30, not 'abc'."}
 
 
-def test_a_run_that_nobody_had_has_nothing_to_judge(bench: Any, http: httpx.Client) -> None:
-    found = verdicts(bench, http, run="nobody").json()["clauses"]
-    assert {one["result"] for one in found} <= {"not applicable", "not observable"}
+def test_a_run_that_nobody_had_is_not_found(bench: Any, http: httpx.Client) -> None:
+    found = verdicts(bench, http, run="nobody")
+    assert found.status_code == 404
+    assert found.json() == {"error": "No exchange has the run key 'nobody'."}
