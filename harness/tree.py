@@ -196,8 +196,10 @@ class Account:
     def _refused(self, limit: Share, prompt: int, output: int, price: Price | None) -> Stop:
         least = min(limit.budget.smallest, output)
         need = Need(prompt, least, charging.worst(price, prompt, least), 1)
+        needed, left = limit.budget.of(need), self._left(limit)
         evidence = {
-            "needed": limit.budget.of(need),
+            "error": limit.budget.shortage(needed, left),
+            "needed": needed,
             "held": limit.budget.of(self.held),
             "run": self.state.run_id,
         }

@@ -144,7 +144,8 @@ class Stop(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `value`, `limit` and `overshoot` share the unit of the kind: turns, calls, tokens, USD
     (`Decimal`) or seconds. `evidence` is what a person needs beside the numbers (`reason` of a
-    cancellation, `error` of a fatal tool). `also` holds whatever else held at that moment.
+    cancellation, `error` of a fatal tool); a `Decimal` in it becomes text, so that a stop is the
+    same once it was stored. `also` holds whatever else held at that moment.
     """
 
     kind: StopKind
@@ -153,6 +154,14 @@ class Stop(msgspec.Struct, frozen=True, omit_defaults=True):
     overshoot: Number | None = None
     evidence: dict[str, Any] = {}
     also: tuple[Stop, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(isinstance(each, Decimal) for each in self.evidence.values()):
+            stable = {
+                key: str(each) if isinstance(each, Decimal) else each
+                for key, each in self.evidence.items()
+            }
+            msgspec.structs.force_setattr(self, "evidence", stable)
 
     @property
     def status(self) -> Status:

@@ -143,6 +143,9 @@ class MaxCost(Budget):
     def measure(self, state: RunState) -> Decimal:
         return state.cost_usd
 
+    def written(self, amount: Decimal) -> str:
+        return f"${amount:f}"
+
     def of(self, need: Need) -> Decimal:
         return need.cost
 

@@ -40,6 +40,9 @@ class MaxTurns(Reservable):
     def of(self, need: Need) -> int:
         return need.requests
 
+    def written(self, amount: int) -> str:
+        return "1 turn" if amount == 1 else f"{amount} turns"
+
     def room(self, left: int, prompt: int, price: Price | None) -> int | None:
         return None if left >= 1 else -1
 

@@ -48,6 +48,14 @@ class Reservable(Limit):
         """What `need` takes of it, in the limit's unit."""
         raise NotImplementedError
 
+    def shortage(self, needed: Any, left: Any) -> str:
+        """Why a request was not sent, for a person."""
+        return f"the next turn could cost up to {self.written(needed)}, {self.written(left)} left"
+
+    def written(self, amount: Any) -> str:
+        """An amount with its unit."""
+        return f"{amount:,} tokens"
+
     def room(self, left: Any, prompt: int, price: Price | None) -> int | None:
         """Tokens of output that `left` allows after a prompt of `prompt` tokens.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -70,7 +71,12 @@ def test_B05_the_call_that_would_pass_the_cap_is_not_sent(
     assert (state.status, state.reason) == ("budget_exceeded", "max_cost")
     assert state.stop is not None
     assert (state.stop.value, state.stop.overshoot) == (Decimal("0.9"), 0)
-    assert state.stop.evidence["needed"] == Decimal("0.3")
+    assert Decimal(state.stop.evidence["needed"]) == Decimal("0.3")
+    assert re.match(
+        r"max_cost \(0\.90* of 1\.00\): the next turn could cost up to \$0\.30*, \$0\.10* left",
+        str(state.stop),
+    )
+    assert RunState.from_json(state.to_json()) == state, "a stop is the same once it was stored"
     check(state, model, trace, DEAR)
 
 
@@ -203,7 +209,8 @@ def test_C05_the_third_call_would_reach_sixty_of_fifty_and_is_refused() -> None:
         50,
         0,
     )
-    assert refused.evidence == {"needed": 20, "held": 0, "run": "r"}
+    words = "the next turn could cost up to 20 tokens, 10 tokens left"
+    assert refused.evidence == {"error": words, "needed": 20, "held": 0, "run": "r"}
 
 
 def test_C05_checked_after_the_call_the_overshoot_is_one_call_and_reported(ledger: Any) -> None:

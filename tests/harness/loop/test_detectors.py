@@ -181,7 +181,7 @@ def test_nothing_is_judged_in_the_middle_of_a_round_nor_before_the_model_has_hea
 
 @pytest.mark.parametrize("wrong", [{"limit": 1}, {"period": 0}])
 def test_a_loop_of_one_round_is_refused(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="is a whole number, [12] or more"):
+    with pytest.raises(ValueError, match=r"is a whole number, [12] or more"):
         RepeatedCalls(**wrong)
 
 

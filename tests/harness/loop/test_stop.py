@@ -133,7 +133,7 @@ def test_a_negative_limit_and_a_float_amount_are_refused() -> None:
         MaxTurns(-1)
     with pytest.raises(ValueError, match="0 or more"):
         Deadline(float("nan"))
-    with pytest.raises(TypeError, match="write it as text, '0.05'"):
+    with pytest.raises(TypeError, match=r"write it as text, '0\.05'"):
         MaxCost(0.05)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="over is one of"):
         MaxToolCalls(1, over="drop")  # type: ignore[arg-type]
@@ -243,25 +243,25 @@ def test_reading_a_condition_back_imports_nothing() -> None:
 
 
 REFUSED: list[tuple[str, type[Exception], str]] = [
-    ("MaxTurns(2.5)", TypeError, "MaxTurns: limit is a whole number, 0 or more.*not 2.5"),
-    ("MaxTurns(True)", TypeError, "MaxTurns: limit is a whole number.*not True"),
-    ("MaxTurns('5')", TypeError, "MaxTurns: limit is a whole number.*not '5'"),
-    ("MaxTurns(-1)", ValueError, "MaxTurns: limit is a whole number, 0 or more.*not -1"),
-    ("MaxToolCalls(1.0)", TypeError, "MaxToolCalls: limit"),
-    ("EmptyReplies('2')", TypeError, "EmptyReplies: limit"),
-    ("ActiveTime('5')", TypeError, "ActiveTime: limit is a finite number.*not '5'"),
-    ("ActiveTime(float('inf'))", ValueError, "ActiveTime: limit.*None for no limit; not inf"),
-    ("Deadline(float('nan'))", ValueError, "Deadline: limit.*not nan"),
-    ("MaxCost('abc')", ValueError, "MaxCost: limit is an amount in USD.*not 'abc'"),
-    ("MaxCost('nan')", ValueError, "MaxCost: limit is an amount in USD.*not 'nan'"),
-    ("MaxCost(True)", TypeError, "MaxCost: limit.*not True"),
-    ("MaxCost('1', 5)", TypeError, "MaxCost: reserve is True or False, not 5"),
-    ("MaxTokens(5, least='1')", TypeError, "MaxTokens: least"),
-    ("RepeatedCalls('3')", TypeError, "RepeatedCalls: limit"),
-    ("RepeatedCalls(nudge=3)", TypeError, "RepeatedCalls: nudge"),
-    ("NoProgress(rounds='3')", TypeError, "NoProgress: rounds is a whole number.*not '3'"),
+    ("MaxTurns(2.5)", TypeError, r"MaxTurns: limit is a whole number, 0 or more.*not 2.5"),
+    ("MaxTurns(True)", TypeError, r"MaxTurns: limit is a whole number.*not True"),
+    ("MaxTurns('5')", TypeError, r"MaxTurns: limit is a whole number.*not '5'"),
+    ("MaxTurns(-1)", ValueError, r"MaxTurns: limit is a whole number, 0 or more.*not -1"),
+    ("MaxToolCalls(1.0)", TypeError, r"MaxToolCalls: limit"),
+    ("EmptyReplies('2')", TypeError, r"EmptyReplies: limit"),
+    ("ActiveTime('5')", TypeError, r"ActiveTime: limit is a finite number.*not '5'"),
+    ("ActiveTime(float('inf'))", ValueError, r"ActiveTime: limit.*None for no limit; not inf"),
+    ("Deadline(float('nan'))", ValueError, r"Deadline: limit.*not nan"),
+    ("MaxCost('abc')", ValueError, r"MaxCost: limit is an amount in USD.*not 'abc'"),
+    ("MaxCost('nan')", ValueError, r"MaxCost: limit is an amount in USD.*not 'nan'"),
+    ("MaxCost(True)", TypeError, r"MaxCost: limit.*not True"),
+    ("MaxCost('1', 5)", TypeError, r"MaxCost: reserve is True or False, not 5"),
+    ("MaxTokens(5, least='1')", TypeError, r"MaxTokens: least"),
+    ("RepeatedCalls('3')", TypeError, r"RepeatedCalls: limit"),
+    ("RepeatedCalls(nudge=3)", TypeError, r"RepeatedCalls: nudge"),
+    ("NoProgress(rounds='3')", TypeError, r"NoProgress: rounds is a whole number.*not '3'"),
     ("NoProgress(5)", TypeError, r"NoProgress: measure is the name.*NoProgress\(rounds=5\)"),
-    ("NoProgress('')", ValueError, "NoProgress: measure is the name.*not ''"),
+    ("NoProgress('')", ValueError, r"NoProgress: measure is the name.*not ''"),
 ]
 
 
