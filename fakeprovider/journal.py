@@ -93,8 +93,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     refused unread. `tools` are the names called in the reply. `violations` were let through by a
     lenient server or are what a strict one refused; `notes` are worth knowing and never refused.
     `error` is the message of an error reply, `code` its code where no fault made it. `cancelled`
-    means that the client left before the end. `fault` names what went wrong on purpose, `retry_after` is the wait in seconds that it told; `broken` means that the client
-    cannot have had the whole reply. `status` is 0 where no status line was sent. `paced` is there
+    means that the client left before the end. `fault` names what went wrong on purpose,
+    `retry_after` is the wait in seconds that it told; `broken` means that the client cannot have
+    had the whole reply. `status` is 0 where no status line was sent. `paced` is there
     where the reply had a pace.
 
     `said` counts the characters of the reply's text, white space around it left out; `calls` are
@@ -148,6 +149,15 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         parts = (self.calls, self.heard, self.violations, self.notes, self.tools)
         texts = (self.model, self.path, self.run, self.error, self.request, self.response)
         return 1000 + 400 * sum(map(len, parts)) + sum(len(text or "") for text in texts)
+
+    def __repr__(self) -> str:
+        """In short, a line: what a failing assertion can show of many."""
+        turn = "" if self.turn is None else f" turn {self.turn}"
+        what = ",".join(self.tools) or self.finish
+        words = [f"<Exchange #{self.number}{turn} {self.status}", what, self.fault, self.side]
+        if self.usage is not None:
+            words.append(f"{self.usage.prompt_tokens}→{self.usage.completion_tokens} tokens")
+        return " ".join(word for word in words if word) + ">"
 
 
 _DECODER = msgspec.json.Decoder(Exchange)

@@ -566,3 +566,8 @@ def test_a_pattern_that_backtracks_fails_in_words_and_does_not_hang(turn: str) -
 def test_a_pattern_that_python_would_hang_on_is_just_no_match() -> None:
     one = script("turns: [{cases: [{when: {user: {matches: '^(a+)+$'}}, say: x}, {say: y}]}]")
     assert one(after(user="a" * 200 + "!")).text == "y"
+
+
+def test_the_schema_says_what_a_script_is_called() -> None:
+    told = json.dumps(json_schema())
+    assert "Its name; without one, that of its file." in told
