@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import click
 
-from harness.commands.options import USD, Options, cap_options, shared_options
+from harness.commands.options import USD, Options, cap_options, said, shared_options
 from harness.commands.session import SYSTEM, Session, caps, check_of, session
 from harness.commands.terminal import tell
 from harness.models.factory import make_model
@@ -44,6 +44,7 @@ def goal_command(
     \b
     python -m harness goal "pytest exits with 0, or stop after 20 turns" --max-iterations 10
     """
+    said(text, "say the goal, or --resume RUN_ID")
     limits = caps(options, max_iterations, max_seconds, unlimited)
     with session(options) as here:
         state = _state(here, text, resume)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from harness.commands.options import Options, cap_options, shared_options
+from harness.commands.options import TURNS, Options, cap_options, said, shared_options
 from harness.commands.session import SYSTEM, Session, caps, session
 from harness.commands.terminal import tell
 from harness.models.base import Message
@@ -40,8 +40,9 @@ def loop_command(
     \b
     python -m harness loop "Is the build green?" --every 5m --max-cost 1 --price-in 2 --price-out 12
     """
+    said(prompt, "say the prompt, or leave it out for that of loop.md")
     limits = caps(options, max_iterations, max_seconds, unlimited)
-    with session(options, stop_default=50) as here:
+    with session(options, stop_default=TURNS) as here:
         state, schedule = _begin(here, prompt, every, resume)
         tell(f"loop {state.run_id}")
         setup = replace(here.setup, trace=answering(state, here.setup.trace))

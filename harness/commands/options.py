@@ -18,6 +18,16 @@ from harness.prices import Price, PriceTable
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+TURNS = 50
+"""Turns of one run, where `--max-turns` says nothing else."""
+
+
+def said(text: str | None, wanted: str) -> None:
+    """Refuse an argument that is there and empty; raises `click.UsageError`."""
+    if text is not None and not text.strip():
+        raise click.UsageError(f"{wanted}; an empty text says nothing")
+
+
 class Usd(click.ParamType[Decimal]):
     """An amount of US dollars, kept as a Decimal."""
 
@@ -81,6 +91,11 @@ class Options:
         return Path(home) / "harness" / "runs.sqlite"
 
 
+TURNS_HELP = f"Turns of one run. [default: {TURNS}; goal: no limit]"
+COST_HELP = (
+    "USD in all; needs a price. It is reserved: a request whose worst case does not fit in what is "
+    "left is not sent."
+)
 _OPTIONS = (
     click.option(
         "--base-url", envvar="LLM_BASE_URL", help="Where the model is. [env: LLM_BASE_URL]"
@@ -106,8 +121,8 @@ _OPTIONS = (
         "--protect", multiple=True, help="Pattern of paths that must not be written; repeatable."
     ),
     click.option("--yes", is_flag=True, help="Do not ask before a write or a command."),
-    click.option("--max-turns", type=click.IntRange(min=1), help="Turns of one run."),
-    click.option("--max-cost", type=USD, help="USD in all; needs a price."),
+    click.option("--max-turns", type=click.IntRange(min=1), help=TURNS_HELP),
+    click.option("--max-cost", type=USD, help=COST_HELP),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens in all."),
     click.option("--price-in", type=USD, help="USD per million input tokens."),
     click.option("--price-out", type=USD, help="USD per million output tokens."),

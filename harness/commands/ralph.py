@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harness.commands.options import Options, cap_options, shared_options
+from harness.commands.options import TURNS, Options, cap_options, shared_options
 from harness.commands.session import SYSTEM, caps, check_of, session
 from harness.outer import Ralph, ralph
 from harness.outer.ralph import PROMPT
@@ -47,7 +47,7 @@ def ralph_command(
     """
     limits = caps(options, max_iterations, max_seconds, unlimited)
     prompt = PROMPT if prompt_file is None else prompt_file.read_text(encoding="utf-8")
-    with session(options, stop_default=50) as here:
+    with session(options, stop_default=TURNS) as here:
         loop = Ralph(
             root=options.directory,
             prompt=prompt,

@@ -8,14 +8,12 @@ from operator import or_
 
 import click
 
-from harness.commands.options import Options, shared_options
+from harness.commands.options import TURNS, Options, said, shared_options
 from harness.commands.session import SYSTEM, Session, check_of, leave, session
-from harness.commands.terminal import tell
+from harness.commands.terminal import tell, turns
 from harness.conditions import MaxCost, MaxTokens
 from harness.state import RunState
 from harness.stop import Condition
-
-TURNS = 50
 
 
 @click.command()
@@ -32,6 +30,7 @@ def run(task: str | None, resume: str | None, check: str | None, options: Option
     python -m harness run "Why does test_dates fail?" --base-url http://127.0.0.1:8000
     python -m harness run "Fix it." --check "pytest -q" --max-cost 0.50 --price-in 2 --price-out 12
     """
+    said(task, "say what to do, or --resume RUN_ID")
     with session(options, stop_default=TURNS) as here:
         state = _state(here, task, resume)
         tell(f"run {state.run_id}")
@@ -72,7 +71,7 @@ def _tell(state: RunState, here: Session) -> None:
         click.echo(state.answer)
     cost = "cost unknown" if state.unpriced else f"${state.cost_usd:f}"
     verified = " · verified" if state.verified else ""
-    tell(f"{state.status}: {state.stop} · {len(state.turns)} turns · {cost}{verified}")
+    tell(f"{state.status}: {state.stop} · {turns(len(state.turns))} · {cost}{verified}")
     if state.resumable:
         tell(f"go on with: python -m harness run --resume {state.run_id}")
     leave(state.status == "completed", cancelled=here.setup.cancel.cancelled)

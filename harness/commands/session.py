@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from harness.cancel import Cancel
-from harness.charging import UnknownPrice
+from harness.charging import UnknownPrice, refuse_unpriced
 from harness.commands.hands import hands
 from harness.commands.options import Options
 from harness.commands.terminal import Person, progress, tell
@@ -61,10 +61,7 @@ class Session:
         except KeyboardInterrupt:
             tell("interrupted")
         except UnknownPrice as error:
-            raise click.UsageError(
-                f"--max-cost needs the price of {self.options.model!r}: give --price-in and "
-                "--price-out in USD per million tokens, or --prices FILE"
-            ) from error
+            raise _no_price(self.options) from error
         except (RunBusy, StaleRun, ValueError) as error:
             raise click.ClickException(str(error)) from error
         if not result:
@@ -101,6 +98,7 @@ def session(options: Options, *, stop_default: int | None = None) -> Iterator[Se
     """Everything a command needs, for as long as it lasts."""
     cancel = Cancel()
     turns = options.max_turns or stop_default
+    _refuse_unpriced(options)
     options.store_path.parent.mkdir(parents=True, exist_ok=True)
     try:
         model = make_model(options.protocol, options.base_url, options.model, stream=options.stream)
@@ -120,6 +118,23 @@ def session(options: Options, *, stop_default: int | None = None) -> Iterator[Se
             say=silent if options.quiet else tell,
         )
         yield Session(options, store, setup)
+
+
+def _refuse_unpriced(options: Options) -> None:
+    """Before anything is begun: a budget is no use without a price."""
+    if options.max_cost is None:
+        return
+    try:
+        refuse_unpriced(options.price, options.model)
+    except UnknownPrice as error:
+        raise _no_price(options) from error
+
+
+def _no_price(options: Options) -> click.UsageError:
+    return click.UsageError(
+        f"--max-cost needs the price of {options.model!r}: give --price-in and "
+        "--price-out in USD per million tokens, or --prices FILE"
+    )
 
 
 def caps(options: Options, iterations: int | None, seconds: float | None, none: bool) -> Caps:

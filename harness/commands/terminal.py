@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,12 +28,18 @@ from harness.trace import (
     Verification,
 )
 
+UNASKED = "no terminal to ask on: answer with --resume RUN_ID at a terminal, or --yes"
 SHOWN = 2_000  # characters of arguments, from both ends
 
 
 def tell(words: str) -> None:
     """A line on standard error."""
     click.echo(words, err=True)
+
+
+def turns(count: int) -> str:
+    """So many turns, in words."""
+    return "1 turn" if count == 1 else f"{count} turns"
 
 
 def progress(event: Event) -> None:
@@ -67,7 +74,7 @@ def _words(event: Event) -> str:
         case Note():
             return f"  note: {event.text}"
         case RunStopped():
-            return f"{event.status}: {event.reason} after {event.turns} turns"
+            return f"{event.status}: {event.reason} after {turns(event.turns)}"
     return ""
 
 
@@ -83,8 +90,10 @@ class Person:
             with _interruptible():
                 try:
                     self._decide(state, wait)
-                except (click.Abort, KeyboardInterrupt):
+                except (click.Abort, KeyboardInterrupt) as broken:
                     tell("")
+                    if isinstance(broken.__context__, EOFError) and not sys.stdin.isatty():
+                        tell(UNASKED)
                     self._cancel.set("the user left the question open")
                     return False
         return True

@@ -250,7 +250,7 @@ def progress_line(ended: Iteration) -> str:
         f"iteration {ended.number}: {ended.task}",
         ended.reason,
         f"{ended.open} open",
-        f"{ended.turns} turns",
+        "1 turn" if ended.turns == 1 else f"{ended.turns} turns",
         f"${ended.cost_usd:f}",
         *ended.notes,
     ]

@@ -129,6 +129,9 @@ def test_the_answer_is_on_standard_output_and_the_rest_is_not(shell: Shell) -> N
     [
         (["run", "x", "--max-cost", "0.5"], 2, "give --price-in and --price-out"),
         (["run"], 2, "say what to do, or --resume RUN_ID"),
+        (["run", ""], 2, "say what to do, or --resume RUN_ID; an empty text"),
+        (["goal", " ", "--unlimited"], 2, "say the goal, or --resume RUN_ID; an empty text"),
+        (["loop", "", "--unlimited"], 2, "say the prompt, or leave it out"),
         (["--resume", "nope"], 1, "no run 'nope'"),
         (["ralph", "--max-iterations", "0"], 2, "iterations=0 would never start"),
         (["ralph"], 2, "or --unlimited"),
@@ -154,6 +157,7 @@ def test_B30g_a_mistake_is_one_clean_message(
         main(words)
     out, err = capsys.readouterr()
     assert (ended.value.code, out, said in err) == (code, "", True), err
+    assert not re.search(r"^(run|loop|goal) \w{32}$", err, re.M), "nothing was begun"
 
 
 @pytest.mark.parametrize(
@@ -173,9 +177,21 @@ def test_a_write_is_asked_about_on_the_terminal(
         assert "Reason: not now" in (state.messages[-2].content or "")
 
 
+def test_help_says_how_many_turns_and_that_money_is_reserved(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["run", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Turns of one run. [default: 50; goal: no limit]" in said
+    assert "It is reserved: a request whose worst case does not fit" in said
+
+
 def test_a_question_left_open_is_asked_again_on_resume_and_yes_asks_nothing(shell: Shell) -> None:
     code, out, err = shell("writer", "run", "write it")
     assert (code, out) == (130, "")
+    assert "no terminal to ask on: answer with --resume RUN_ID at a terminal, or --yes" in err
+    assert "after 1 turn\n" in err
+    assert " · 1 turn · " in err
     resume = f"run --resume {run_id(err)}"
     assert resume in err
     code, out, _ = shell("writer", *resume.split(), said="y\n")
