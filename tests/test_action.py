@@ -52,7 +52,8 @@ def runner(tmp_path: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_command_runs_and_its_status_is_the_steps(tmp_path: Path) -> None:
-    done = runner(tmp_path, script="plan", command="echo $LLM_BASE_URL; false | true; exit 5")
+    command = "echo $LLM_BASE_URL; false | true; exit 5"
+    done = runner(tmp_path, script="plan", command=command, **{"expect-turns": "0"})
     assert done.returncode == 1  # pipefail, as GitHub's own bash
     assert re.match(r"http://127\.0\.0\.1:\d+/~run-\w+/plan/v1", done.stdout)
 
