@@ -47,6 +47,7 @@ class Drove:
 
 def drive_function(agent: Callable[[Run], Any], run: Run) -> Drove:
     """Call it in this thread; raises what it raises, unless its requests had been refused."""
+    __tracebackhide__ = True
     try:
         value = agent(run)
     except Exception as error:

@@ -46,6 +46,7 @@ def read(given: Given) -> Inline | str:
 
     Raises `BadScripts` for YAML that is none, `TypeError` for what is no script.
     """
+    __tracebackhide__ = True
     if isinstance(given, Path) or (isinstance(given, str) and _is_yaml(given)):
         return _yaml(given)
     if isinstance(given, str):
@@ -61,6 +62,7 @@ def read(given: Given) -> Inline | str:
 
 
 def _reply(given: Reply | str) -> Reply | str:
+    __tracebackhide__ = True
     if not isinstance(given, Reply | str):
         kind = type(given).__name__
         raise TypeError(f"a list of replies has texts and Replies, not {given!r} ({kind})")
@@ -80,6 +82,7 @@ def fault_path(faults: Faults | None) -> str:
     Raises `BadFault`, `TypeError` for what is no fault, and `ValueError` for a value that no path
     can carry.
     """
+    __tracebackhide__ = True
     if faults is None:
         return ""
     several = [faults] if isinstance(faults, str | Fault) else faults
@@ -88,6 +91,7 @@ def fault_path(faults: Faults | None) -> str:
 
 def chaos_path(chaos: float | None, seed: int) -> str:
     """Chaos as path parameters, "" for none; raises `BadFault`."""
+    __tracebackhide__ = True
     if not chaos:
         return ""
     words = f"chaos={chaos},seed={seed}"
@@ -97,6 +101,7 @@ def chaos_path(chaos: float | None, seed: int) -> str:
 
 def _check(words: str) -> None:
     """Raise `BadFault` now: in a request it would be an answer that an agent may swallow."""
+    __tracebackhide__ = True
     from fakeprovider.faults import BadFault
     from fakeprovider.params import BadParameter, parse
 
@@ -107,6 +112,7 @@ def _check(words: str) -> None:
 
 
 def _words(fault: str | Fault) -> str:
+    __tracebackhide__ = True
     if isinstance(fault, str):
         _check(f"fault={fault}")
         return fault
@@ -116,6 +122,7 @@ def _words(fault: str | Fault) -> str:
 
 
 def _carried(fault: Fault) -> str:
+    __tracebackhide__ = True
     from fakeprovider.faults import plan
 
     plan(fault.name, fault.params)
@@ -131,6 +138,7 @@ def _is_yaml(given: str) -> bool:
 
 
 def _yaml(given: Path | str) -> Inline:
+    __tracebackhide__ = True
     from fakeprovider.yamlscripts import BadScripts, YamlScript, read_script
 
     if isinstance(given, str) and "\n" in given:

@@ -74,6 +74,7 @@ class FakeProvider:
 
         Raises `UnknownScript`, `BadScripts`, `BadFault`, and `TypeError` for what is no script.
         """
+        __tracebackhide__ = True
         given = inline.read(script)
         wrong = inline.fault_path(fault) + inline.chaos_path(chaos, seed)
         server = self._served(strict, in_process)
@@ -110,6 +111,7 @@ class FakeProvider:
         function's requests are refused, and what it raises then is kept in the result. That is for
         the result to say (`Drove.stopped`) and no `AssertionError`.
         """
+        __tracebackhide__ = True
         with self.run(script, max_requests=max_requests, **options) as run:
             run.may_be_refused = True
             if callable(agent):

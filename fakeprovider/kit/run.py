@@ -151,6 +151,7 @@ class Run:
 
     def assert_turns(self, least: int, most: int | None = None) -> None:
         """So many turns were taken, or `least` to `most`; raises `AssertionError`."""
+        __tracebackhide__ = True
         turns, most = self.tally.turns, least if most is None else most
         if not least <= turns <= most:
             told = f"{least}" if least == most else f"{least} to {most}"
@@ -158,6 +159,7 @@ class Run:
 
     def assert_called(self, tool: str, *, times: int | None = None) -> None:
         """The model asked for this tool, `times` times (None: at least once)."""
+        __tracebackhide__ = True
         called = [name for one in self.requests if not one.broken for name in one.tools]
         count = called.count(tool)
         if (times is None and not count) or (times is not None and count != times):
@@ -169,12 +171,14 @@ class Run:
 
     def assert_no_violations(self) -> None:
         """Every transcript was one that the real service takes; raises `AssertionError`."""
+        __tracebackhide__ = True
         found = self.tally.violations
         if found:
             self._fail("the transcript broke the service's rules:\n  " + "\n  ".join(found))
 
     def finish(self) -> None:
         """Check what is checked at the end of the block; raises `AssertionError` with names."""
+        __tracebackhide__ = True
         if self._check:
             self._check = False
             found = problems(self)
@@ -223,6 +227,7 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        __tracebackhide__ = True
         self.close()
         if error is None:
             self.finish()
@@ -234,6 +239,7 @@ class Run:
         return False if self.refused else None
 
     def _fail(self, message: str) -> None:
+        __tracebackhide__ = True
         raise AssertionError(f"{shown_name(self.script)}: {message}")
 
     def _set(self, variables: Mapping[str, str]) -> None:

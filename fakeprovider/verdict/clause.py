@@ -30,6 +30,10 @@ class ClauseResult(msgspec.Struct, frozen=True):
         """Whether the harness did what the clause forbids."""
         return self.result == "fail"
 
+    def __repr__(self) -> str:
+        """In short: the rationale is for those who ask."""
+        return f"<{self.clause}: {self.result}, {self.detail}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

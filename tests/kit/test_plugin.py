@@ -59,14 +59,17 @@ def test_what_is_left_over_or_wrong_fails_the_test_by_name_and_shows_the_transcr
             "E*2 turns were taken, expected 3",
             "E*'delete_file' was called 0 times, expected at least once; "
             "called were: list_files × 2",
-            "E*turns 1 (of 0 to 1) were never asked for*",
+            "script 'inline': turns 1 (of 0 to 1) were never asked for*",
             "E*test_unmarked asks for fake_run and is not marked*",
+            ">*run.assert_turns(3)",
+            '>*with fake_provider.run([[]"done", ask("list_files"), "never"[]]):',
             "*--- fakeprovider: test_shown-* ---*",
             " turn      in    out  reply",
             "    1 *list_files; heard 'a.txt'",
             "total * 2 requests",
         ]
     )
+    result.stdout.no_fnmatch_line("[!E]*fakeprovider/kit/*.py:*")  # a failure is where the test is
     # Hypothesis: of all examples the smallest that fails is shown
     result.stdout.re_match_lines_random([r".*cap=4.*", r"total .* 4 requests"])
 

@@ -8,7 +8,9 @@ import pytest
 
 from fakeprovider import Fault
 from fakeprovider.faults import BadFault
+from fakeprovider.journal import Exchange, Usage
 from fakeprovider.kit import FakeProvider
+from fakeprovider.verdict import ClauseResult
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,14 @@ def test_what_is_no_fault_and_no_reply_is_named_with_its_type() -> None:
             provider.run("runaway", fault=wrong)
         with pytest.raises(TypeError, match=r"not 5 \(int\)"):
             provider.run(wrong)
+
+
+def test_an_exchange_and_a_clause_print_as_a_line_and_keep_their_fields() -> None:
+    usage = Usage(prompt_tokens=269, completion_tokens=29)
+    exchange = Exchange(number=3, turn=2, tools=("list_files",), usage=usage, digest="abc")
+    assert repr(exchange) == "<Exchange #3 turn 2 200 list_files 269→29 tokens>"
+    assert repr(Exchange(number=1, status=429, fault="quota")) == "<Exchange #1 429 quota>"
+    assert (exchange.digest, exchange.usage) == ("abc", usage)
+    found = ClauseResult("cap", "fail", "2 calls under a cap of 1", (2,), "why", "link")
+    assert repr(found) == "<cap: fail, 2 calls under a cap of 1>"
+    assert found.rationale == "why"
