@@ -68,6 +68,7 @@ def test_every_input_becomes_an_option(tmp_path: Path) -> None:
         "max-tokens": "1000",
         "expect-turns": "1-3",
         "no-violations": "true",
+        "allow-script-errors": "true",
         "fail-on": "ends pairing",
         "faults": "rate_limited,turn=1,times=2 stall",
         "timeout": "60",
