@@ -1,5 +1,5 @@
 """`python -m benchmarks` is `bench`."""
 
-from benchmarks.cli import main
+from benchmarks.entry import main
 
 main()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import signal
 import sys
 from types import FrameType
@@ -85,6 +87,9 @@ def main(args: list[str] | None = None) -> Any:
     """Run the command line; expected failures are one line on standard error, never a traceback."""
     ended = _Ended()
     signal.signal(signal.SIGTERM, ended)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no such character
     try:
         return cli.main(args=args, standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -93,3 +98,15 @@ def main(args: list[str] | None = None) -> Any:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except BrokenPipeError:  # whoever read our output has gone
+        _forget_output()
+        sys.exit(128 + signal.SIGPIPE)
+    except OSError as error:
+        _forget_output()
+        click.echo(f"Error: {error.strerror or error}", err=True)
+        sys.exit(1)
+
+
+def _forget_output() -> None:
+    """Keep the interpreter from failing once more when it flushes on exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

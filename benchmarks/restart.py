@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness import Condition, MaxTurns, RunState, Stop, Store, run
+from harness import Condition, JsonlTrace, MaxTurns, RunState, Stop, Store, run
 from harness.models import make_model
 from harness.prices import Price
 from scenarios import Workspace, find
@@ -34,6 +34,7 @@ class Spec(msgspec.Struct, frozen=True):
     protocol: str = "chat"
     stream: bool = False
     kill_after: int | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,6 +78,7 @@ def go_on(spec: Spec) -> RunState:
         stop=stop,
         price=Price(spec.price_in, spec.price_out),
         store=store,
+        trace=None if spec.trace is None else JsonlTrace(spec.trace),
     )
 
 

@@ -121,7 +121,7 @@ def judge(reports: Iterable[Report], options: Options) -> None:
         f"{report.scenario}, {said}"
         for report in reports
         for said in (
-            *_unanswered(report),
+            *_unanswered(report, options),
             *_over_cost(report, options),
             *_over_turns(report, options),
         )
@@ -167,10 +167,12 @@ def cut_of(policy: Policy) -> Cut:
     )
 
 
-def _unanswered(report: Report) -> Iterator[str]:
+def _unanswered(report: Report, options: Options) -> Iterator[str]:
     for row in report.rows:
         if row.turns == 0 and row.stop is not None and row.stop.kind in UNANSWERED:
-            yield f"{row.policy}: no reply from the model ({row.stop.reason or row.stop.kind})"
+            where = f" at {options.base_url}" if options.base_url else ""
+            why = row.stop.reason or row.stop.kind
+            yield f"{row.policy}: no reply from the model{where} ({why})"
 
 
 def _over_cost(report: Report, options: Options) -> Iterator[str]:

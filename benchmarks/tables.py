@@ -55,13 +55,15 @@ WIDE = 110  # columns
 PIPED = 200  # columns where standard output is no terminal
 
 
-def render(report: Report, form: Form, console: Console | None = None) -> None:
+def render(
+    report: Report, form: Form, console: Console | None = None, *, header: bool = True
+) -> None:
     """Write `report` to standard output (or `console`) in the asked form."""
     out = console or _console()
     if form == "json":
         out.file.write(to_json(report) + "\n")
     elif form == "csv":
-        out.file.write(to_csv(report))
+        out.file.write(to_csv(report, header=header))
     elif form == "markdown":
         out.file.write(to_markdown(report))
     else:
@@ -73,11 +75,12 @@ def to_json(report: Report) -> str:
     return msgspec.json.format(msgspec.json.encode(report.to_data()), indent=1).decode()
 
 
-def to_csv(report: Report) -> str:
-    """A header line and a line per policy, plain numbers."""
+def to_csv(report: Report, *, header: bool = True) -> str:
+    """A header line (left out for a report that follows another) and a line per policy."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_HEADERS)
+    if header:
+        writer.writerow(CSV_HEADERS)
     for row in report.rows:
         writer.writerow(_csv_cells(report, row))
     return out.getvalue()

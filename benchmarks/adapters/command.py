@@ -69,6 +69,8 @@ def run_command(command: Sequence[str], script: str, cut: Cut, price: Price) -> 
 
 def _silence(driven: Driven) -> str:
     """Why there is nothing to tabulate: the exit status and the end of the command's output."""
+    if driven.ended.reason is not None and not driven.ended.started:
+        return f"the command {driven.ended.reason}"
     said = driven.ended.output.decode(errors="replace").strip()
     return (
         f"the command made no request (exit status {driven.ended.status}). It finds the "

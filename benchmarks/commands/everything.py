@@ -38,12 +38,12 @@ CAPS = (8, 20, 50, 100)
 @run_options
 def everything(options: Options) -> None:
     """Every scenario under the policies that matter for it; JSON is a list of reports."""
-    reports = []
+    reports: list[Report] = []
     for make in _makers(options):
         report = make(options)
-        reports.append(report)
         if options.form != "json":
-            render(report, options.form)
+            render(report, options.form, header=not reports)
+        reports.append(report)
     if options.form == "json":
         click.echo(msgspec.json.encode([report.to_data() for report in reports]))
     judge(reports, options)

@@ -53,6 +53,7 @@ def report(options: Options, kill_after: int = KILL_AFTER) -> Report:
             protocol=options.protocol,
             stream=options.stream,
             kill_after=kill_after,
+            trace=None if options.trace is None else str(options.trace.absolute()),
         )
         killed = _leg(f"killed after turn {kill_after}", spec)
         resumed = _leg("resumed", msgspec.structs.replace(spec, kill_after=None))

@@ -131,7 +131,7 @@ def test_list_names_every_scenario_and_every_command_has_help() -> None:
 def test_an_endpoint_that_answers_nothing_is_a_failed_run_and_no_traceback() -> None:
     result = bench("plan", "--base-url", "http://127.0.0.1:9/v1", "--json")
     assert result.exit_code == 1
-    assert "no reply from the model" in result.stderr
+    assert "no reply from the model at http://127.0.0.1:9/v1" in result.stderr
     (row,) = json.loads(result.stdout)["rows"]
     assert row["turns"] == 0
     assert row["stop"]["kind"] in {"provider_error", "provider_unavailable"}
@@ -184,6 +184,38 @@ def test_ctrl_c_leaves_no_traceback_and_no_process(number: signal.Signals, tmp_p
     assert "Traceback" not in errors
     with pytest.raises(ProcessLookupError):
         os.killpg(child.pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status", "says"),
+    [
+        (">/dev/full", 1, "No space left on device"),
+        (">&-", 1, "standard output is closed"),
+        ("| head -c 1", 0, ""),
+    ],
+)
+def test_output_that_cannot_be_written_is_no_traceback(
+    redirection: str, status: int, says: str
+) -> None:
+    command = f"'{sys.executable}' -P -m benchmarks plan {redirection}"
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == status
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_without_the_characters_gets_others() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "benchmarks", "plan"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"$0.00247" in done.stdout
 
 
 def test_folders_of_the_same_names_in_the_users_repository_change_nothing(tmp_path: Path) -> None:

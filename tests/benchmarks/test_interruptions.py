@@ -40,6 +40,14 @@ def test_a_run_killed_after_turn_two_goes_on_in_another_process_and_repeats_noth
     assert report["notes"] == ["tool runs across both processes: listed:., read:errors.log."]
 
 
+def test_both_processes_of_a_resumed_run_write_one_trace(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    rows("resume", "--trace", str(path))
+    types = [json.loads(line)["type"] for line in path.read_text().splitlines()]
+    assert types.count("turn") == 3
+    assert types.count("run_resumed") == types.count("run_stopped") == 1
+
+
 def test_stop_ends_the_tool_when_the_signal_reaches_it_and_only_then() -> None:
     found = rows("cancel", "--at", "0.7")
     cancelled, deaf, whole = (found[n] for n in ("cancelled", "request only", "uncancelled"))
