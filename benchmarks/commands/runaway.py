@@ -73,8 +73,10 @@ def report(options: Options, policies: list[Policy], prompt_cap: int = ASKED_IN_
         and isinstance(stop, MaxTurns)
         and stop.limit is not None
     ):
-        policies = [*policies, *_weighed(stop.limit, prompt_cap)]
-        notes.append(PROMPT_NOTE.format(asked=prompt_cap, cap=stop.limit))
+        policies = [*policies, *_weighed(stop.limit)]
+        if stop.limit > prompt_cap:  # else nobody could see that the script goes on
+            policies.append(prompt_only(prompt_cap, stop.limit))
+            notes.append(PROMPT_NOTE.format(asked=prompt_cap, cap=stop.limit))
     return bench(find("runaway"), policies, options, notes)
 
 
@@ -84,10 +86,6 @@ def _asked(
     return [*caps(cap), *budgets(budget), *token_limits(max_tokens)]
 
 
-def _weighed(cap: int, prompt_cap: int) -> list[Policy]:
+def _weighed(cap: int) -> list[Policy]:
     """What a user would weigh one cap against, each under that cap too."""
-    return [
-        *budgets(WEIGHED_BUDGETS, cap),
-        *token_limits(WEIGHED_TOKENS, cap),
-        prompt_only(prompt_cap, cap),
-    ]
+    return [*budgets(WEIGHED_BUDGETS, cap), *token_limits(WEIGHED_TOKENS, cap)]
