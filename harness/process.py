@@ -75,8 +75,8 @@ def run_process(
     Inside a tool pass `cancel=ctx.cancel`: without it a cancelled run leaves the command to its
     timeout. After `timeout` seconds, or when `cancel` is set, the group gets SIGTERM and, `grace`
     seconds later, SIGKILL. Of the output the last `limit` bytes are kept. `environment` is the
-    whole environment (default: `tool_environment()`). Raises `ProcessCancelled` with the output so far,
-    `OSError` where the command cannot be started.
+    whole environment (default: `tool_environment()`). Raises `ProcessCancelled` with the output
+    so far, `OSError` where the command cannot be started.
     """
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
