@@ -35,7 +35,7 @@ from fakeprovider.pages import pages
 from fakeprovider.playing import Player
 from fakeprovider.protocols.base import Frame
 from fakeprovider.protocols.table import ASIDES, BY_PATH
-from fakeprovider.provider import Provider
+from fakeprovider.provider import LONG, Provider
 from fakeprovider.routing import Route, resolve
 from fakeprovider.steps import Step
 from fakeprovider.transport import transport_of
@@ -66,6 +66,7 @@ class App:
         self.journal = journal
         self.max_body = max_body
         self.api_key = api_key
+        self._long = asyncio.Lock()
         self._routes: Bounded[str, Route] = Bounded(1 << 20)
         self._pages: ASGIApp = pages(provider, journal, api_key)
 
@@ -138,7 +139,11 @@ class App:
             self._record(job)
             await send_whole(send, body, headers=job.headers)
             return
-        conversation, completion = self.provider.answer(job)
+        if len(job.body) > LONG:
+            async with self._long:  # one at a time: its memory is not for several threads
+                conversation, completion = await asyncio.to_thread(self.provider.answer, job)
+        else:
+            conversation, completion = self.provider.answer(job)
         if completion.pace is not None or job.struck is not None:
             await self._play(job, delivery(job, conversation, completion), receive, send)
             return

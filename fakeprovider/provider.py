@@ -29,6 +29,9 @@ from fakeprovider.side import plain_answer, side_request
 from fakeprovider.thinking import missing_thinking
 from fakeprovider.wire import too_deep
 
+LONG = 1 << 20
+"""Bytes over which a body is read in a thread: counting its tokens takes a second per megabyte."""
+
 _log = logging.getLogger("fakeprovider")
 
 Gate: TypeAlias = Callable[[Job], None]
@@ -73,6 +76,7 @@ class Provider:
         self.count = count
         self.search_limit = search_limit
         self.memory = Memory()
+        self.aside = Memory()  # for long bodies, which are read in a thread of their own
 
     def answer(self, job: Job) -> tuple[Conversation, Completion]:
         """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
@@ -156,7 +160,8 @@ class Provider:
 
     def _parse(self, job: Job) -> Conversation:
         try:
-            found = job.dialect.parse(job.body, self.memory, job.route.model)
+            memory = self.aside if len(job.body) > LONG else self.memory
+            found = job.dialect.parse(job.body, memory, job.route.model)
         except RecursionError:
             raise too_deep() from None
         if self.search_limit != SEARCH_LIMIT:
