@@ -283,11 +283,12 @@ def test_a_second_sigint_does_not_wait_for_the_grace_of_the_first(token: str) ->
         """
     with supervised_by_a_process(inner, token, 300.0) as outer:
         assert first_line(outer) == "ready\n"
-        for _ in range(2):
-            outer.send_signal(signal.SIGINT)
-            assert first_line(outer) == "no\n"
+        outer.send_signal(signal.SIGINT)
+        assert first_line(outer) == "no\n"
+        outer.send_signal(signal.SIGINT)
         output, told = outer.communicate(timeout=60)
-        assert output == "143 received SIGINT twice\n"
+        # SIGTERM follows the second one at once: there may be no time left to say "no"
+        assert output.removeprefix("no\n") == "143 received SIGINT twice\n"
         assert told == "fakeprovider: SIGINT passed on; in 300 s, or at another, it is ended\n"
 
 
