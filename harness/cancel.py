@@ -6,6 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 
+from harness.models.race import wake
+
 
 class Cancel:
     """A signal that can be set once, from any thread, and reaches everything that listens.
@@ -72,15 +74,10 @@ class Cancel:
     async def wait(self) -> None:
         """Return when the signal is set, in any thread."""
         loop = asyncio.get_running_loop()
-        done = asyncio.Event()
-
-        def wake() -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(done.set)
-
-        forget = self.listen(wake)
+        fired: asyncio.Future[None] = loop.create_future()
+        forget = self.listen(lambda: wake(loop, fired))
         try:
-            await done.wait()
+            await fired
         finally:
             forget()
 

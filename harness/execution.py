@@ -1,8 +1,8 @@
 """One tool function, run until it ends, is told to stop, or is given up.
 
-A sync function runs in a daemon thread of its own, with the context of the run: nothing waits for
-a thread that hangs, neither the run nor the end of the process. A thread cannot be killed; what it
-does after it was given up is reported and its result dropped.
+A sync function runs in a daemon thread that is its own until it ends, with the context of the run:
+nothing waits for a thread that hangs, neither the run nor the end of the process. A thread cannot
+be killed; what it does after it was given up is reported and its result dropped.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import inspect
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from harness.cancel import Cancel
+from harness.models.race import finish, wake
+from harness.workers import WORKERS
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,7 @@ class Work:
             return self._ended
 
     def _start_thread(self, call: Callable[[], Any]) -> None:
-        context = contextvars.copy_context()
-        target = context.run
-        threading.Thread(target=target, args=(self._work, call), daemon=True).start()
+        WORKERS.run(partial(contextvars.copy_context().run, self._work, call))
 
     def _work(self, call: Callable[[], Any]) -> None:
         try:
@@ -93,9 +94,13 @@ class Work:
         with self._lock:
             self._ended = ended
             late = self._on_late
+            if late is None:  # under the lock: once it was given up, the loop may be closed
+                self._finish()
         if late is not None:
             late(ended)
-        elif self._task is not None:
+
+    def _finish(self) -> None:
+        if self._task is not None:
             finish(self.finished)
         else:
             self._loop.call_soon_threadsafe(finish, self.finished)
@@ -158,15 +163,3 @@ async def _first_of(work: Work, cancel: Cancel | None, timeout: float | None) ->
     finally:
         if forget is not None:
             forget()
-
-
-def wake(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    """Finish `future` in its loop, from any thread, if it is still waited for."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(finish, future)
-
-
-def finish(future: asyncio.Future[None]) -> None:
-    """Finish `future` unless it is finished."""
-    if not future.done():
-        future.set_result(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -140,10 +141,16 @@ async def _unless_deaf(
     on_text: Callable[[str], None] | None,
 ) -> ModelReply:
     """The model's reply; a client that does not heed the signal is cut off after the grace."""
+    loop = asyncio.get_running_loop()
     asking = asyncio.ensure_future(
         leg.model.ask(messages, tools, max_output=max_output, cancel=cancel, on_text=on_text)
     )
-    cutting = None if cancel is None else asyncio.ensure_future(_cut_off(leg, cancel, asking))
+
+    def cut_off() -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(partial(loop.call_later, leg.settings.grace, asking.cancel))
+
+    forget = None if cancel is None else cancel.listen(cut_off)
     try:
         return await asking
     except asyncio.CancelledError as cancelled:
@@ -151,11 +158,5 @@ async def _unless_deaf(
             raise
         raise ModelCancelled(partial=ModelReply()) from cancelled
     finally:
-        if cutting is not None:
-            cutting.cancel()
-
-
-async def _cut_off(leg: Leg, cancel: CancelSignal, asking: asyncio.Future[ModelReply]) -> None:
-    await cancel.wait()
-    await asyncio.sleep(leg.settings.grace)
-    asking.cancel()
+        if forget is not None:
+            forget()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -183,17 +184,30 @@ def encode(event: Event) -> bytes:
 
 
 class JsonlTrace:
-    """A trace that appends one line per event to a file."""
+    """A trace that appends one line per event to a file.
+
+    A tool that was given up may end after `close()`, in a thread of its own: its late event is
+    appended all the same.
+    """
 
     def __init__(self, path: str | Path) -> None:
+        self._path = Path(path).absolute()  # a late event finds it from any working directory
+        self._lock = threading.Lock()
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
 
     def __call__(self, event: Event) -> None:
-        self._file.write(encode(event) + b"\n")
+        line = encode(event) + b"\n"
+        with self._lock:
+            if not self._file.closed:
+                self._file.write(line)
+                return
+        with open(self._path, "ab", buffering=0) as late:
+            late.write(line)
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with self._lock:
+            self._file.close()
 
     def __enter__(self) -> JsonlTrace:
         return self

@@ -95,6 +95,10 @@ class CancelSignal(Protocol):
 
     @property
     def cancelled(self) -> bool: ...
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` once, in any thread, when the signal is set; returns how to undo it."""
+        ...
+
     async def wait(self) -> None:
         """Return when the signal is set."""
         ...

@@ -25,15 +25,28 @@ async def unless(cancel: CancelSignal | None, work: Coroutine[Any, Any, T]) -> T
     if cancel.cancelled:
         work.close()
         raise SignalFired
-    task = asyncio.ensure_future(work)
-    signal = asyncio.ensure_future(cancel.wait())
+    loop = asyncio.get_running_loop()
+    task, fired = loop.create_task(work), loop.create_future()
+    forget = cancel.listen(lambda: wake(loop, fired))
     try:
-        await asyncio.wait((task, signal), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, fired), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
     finally:
-        signal.cancel()
+        forget()
         if not task.done():
             task.cancel()
             await asyncio.wait((task,))
     raise SignalFired
+
+
+def wake(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+    """Finish `future` in its loop, from any thread, if it is still waited for."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(finish, future)
+
+
+def finish(future: asyncio.Future[None]) -> None:
+    """Finish `future` unless it is finished."""
+    if not future.done():
+        future.set_result(None)

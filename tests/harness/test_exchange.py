@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from harness.cancel import Cancel
 from harness.models import (
     ChatModel,
     Message,
@@ -119,28 +120,13 @@ def test_a_silent_socket_is_closed_when_time_is_up(wire: Any) -> None:
 # ---------------------------------------------------------------- cancellation
 
 
-class Signal:
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    @property
-    def cancelled(self) -> bool:
-        return self._event.is_set()
-
-    def set(self) -> None:
-        self._event.set()
-
-    async def wait(self) -> None:
-        await self._event.wait()
-
-
 @pytest.mark.parametrize("stream", [True, False])
 def test_the_signal_closes_the_socket_and_keeps_what_was_received(wire: Any, stream: bool) -> None:
     async def ask() -> ModelReply | None:
         kind = "text/event-stream" if stream else "application/json"
         answer = wire.Answer([wire.D({"content": "half"}), wire.HOLD], content_type=kind)
         async with wire.Server(answer) as server:
-            model, signal = ChatModel(server.url, stream=stream), Signal()
+            model, signal = ChatModel(server.url, stream=stream), Cancel()
             work = asyncio.ensure_future(
                 model.ask(USER, [], cancel=signal, on_text=lambda _: signal.set())
             )
@@ -161,7 +147,7 @@ def test_the_signal_closes_the_socket_and_keeps_what_was_received(wire: Any, str
 def test_a_signal_set_beforehand_sends_nothing(wire: Any) -> None:
     async def ask() -> int:
         async with wire.Server([wire.F("stop"), wire.DONE]) as server:
-            model, signal = ChatModel(server.url), Signal()
+            model, signal = ChatModel(server.url), Cancel()
             signal.set()
             with pytest.raises(ModelCancelled) as caught:
                 await model.ask(USER, [], cancel=signal)
@@ -175,7 +161,7 @@ def test_a_task_that_is_cancelled_from_outside_leaves_no_request_behind(wire: An
     async def ask() -> None:
         async with wire.Server([wire.D({"content": "x"}), wire.HOLD]) as server:
             model = ChatModel(server.url, stream=True)
-            work = asyncio.ensure_future(model.ask(USER, [], cancel=Signal()))
+            work = asyncio.ensure_future(model.ask(USER, [], cancel=Cancel()))
             await server.written.wait()
             work.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -203,6 +189,27 @@ def test_one_socket_serves_many_questions(wire: Any, stream: bool) -> None:
             return int(server.connections)
 
     assert asyncio.run(ask()) == 1
+
+
+@pytest.mark.parametrize("host", ["model.invalid", "127.0.0.1"])
+def test_a_proxy_of_the_environment_is_used_except_for_loopback(
+    wire: Any, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    async def ask() -> tuple[str, list[str]]:
+        async with wire.Server(wire.json(wire.whole({"content": "x"}))) as server:
+            there = server.url if host == "127.0.0.1" else f"http://{host}"
+            for name in ("http_proxy", "HTTP_PROXY"):
+                monkeypatch.setenv(name, server.url if there != server.url else "http://x.invalid")
+            model = ChatModel(there)
+            reply = await model.ask(USER, [])
+            await model.aclose()
+            return reply.text, [request.target for request in server.requests]
+
+    for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    path = "/v1/chat/completions"
+    target = path if host == "127.0.0.1" else f"http://{host}{path}"
+    assert asyncio.run(ask()) == ("x", [target])
 
 
 def test_an_error_answer_leaves_the_socket_usable(wire: Any) -> None:

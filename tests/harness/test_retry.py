@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.cancel import Cancel
 from harness.clock import FakeClock
 from harness.models import (
     Attempt,
@@ -61,21 +62,6 @@ class Scripted:
 
     async def aclose(self) -> None:
         self.closed = True
-
-
-class Signal:
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    @property
-    def cancelled(self) -> bool:
-        return self._event.is_set()
-
-    def set(self) -> None:
-        self._event.set()
-
-    async def wait(self) -> None:
-        await self._event.wait()
 
 
 def limited(after: float | None = None, status: int = 429) -> ModelError:
@@ -158,7 +144,7 @@ def test_cx02e_without_an_attempt_cap_only_the_signal_ends_the_waiting() -> None
             await model.ask(USER, [], cancel=signal)
         return caught.value, clock.now, inner.asked
 
-    signal = Signal()
+    signal = Cancel()
     cancelled, now, asked = asyncio.run(run())
     assert now == 60.0
     assert len(cancelled.attempts) == asked
@@ -168,7 +154,7 @@ def test_cx02e_without_an_attempt_cap_only_the_signal_ends_the_waiting() -> None
 
 def test_the_wait_is_cancelled_at_once(fake_time: Any) -> None:
     async def run() -> float:
-        loop, signal = asyncio.get_running_loop(), Signal()
+        loop, signal = asyncio.get_running_loop(), Cancel()
 
         class LoopClock(FakeClock):
             def monotonic(self) -> float:
