@@ -7,10 +7,10 @@ all the same. Errors are never cached, and any write makes every cached result s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from harness import fingerprint
 from harness.models.base import Call, Message
+from harness.settings import Dedupe
 from harness.state import Outcome
 from harness.toolbox import Toolbox, parse_arguments
 from harness.tools import Tool
@@ -19,7 +19,7 @@ from harness.tools import Tool
 class ResultCache:
     """Texts by tool and canonical arguments; rebuilt from a transcript, so never stored."""
 
-    def __init__(self, policy: Literal["off", "read_only", "all"], toolbox: Toolbox) -> None:
+    def __init__(self, policy: Dedupe, toolbox: Toolbox) -> None:
         self._policy = policy
         self._toolbox = toolbox
         self._texts: dict[str, str] = {}

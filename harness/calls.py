@@ -21,7 +21,7 @@ def next_calls(leg: Leg) -> list[PendingCall]:
     blocked = False
     for call in leg.state.pending:
         if call.phase == "ready" and _reads(leg, call):
-            if len(reads) == max(1, leg.settings.parallel) or _answers(leg, reads, call):
+            if len(reads) == leg.settings.parallel or _answers(leg, reads, call):
                 break
             reads.append(call)
         elif call.phase == "ready" and not blocked:

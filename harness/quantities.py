@@ -23,11 +23,12 @@ def whole(what: str, value: object, least: int = 0, *, optional: bool = True) ->
         raise ValueError(wanted)
 
 
-def amount(what: str, value: Any) -> None:
-    """Refuse what is neither a finite number of 0 or more nor None; raises as `whole` does."""
-    if value is None:
+def amount(what: str, value: Any, *, optional: bool = True) -> None:
+    """Refuse what is no finite number of 0 or more, nor None if `optional`; raises as `whole`."""
+    if value is None and optional:
         return
-    wanted = f"{what} is a finite number, 0 or more, or None for no limit; not {value!r}"
+    none = ", or None for no limit" if optional else ""
+    wanted = f"{what} is a finite number, 0 or more{none}; not {value!r}"
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise TypeError(wanted)
     if not isfinite(value) or value < 0:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from . import quantities
 from .clock import Clock, SystemClock
 from .models.base import (
     Attempt,
@@ -50,6 +51,8 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
     `after_output` off gives up where text or calls had arrived, for consumers that cannot take back
     what they showed.
+
+    Raises `TypeError` or `ValueError` for a number that cannot be meant.
     """
 
     attempts: int | None = 8
@@ -58,6 +61,12 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     cap: float = 30.0
     max_wait: float = 60.0
     after_output: bool = True
+
+    def __post_init__(self) -> None:
+        quantities.whole("RetryPolicy: attempts", self.attempts, 1)
+        quantities.whole("RetryPolicy: charged", self.charged, optional=False)
+        for name in ("base", "cap", "max_wait"):
+            quantities.amount(f"RetryPolicy: {name}", getattr(self, name), optional=False)
 
     def decide(
         self, error: ModelError, failures: int, charged: int, draw: Callable[[], float]
@@ -89,6 +98,7 @@ class RetryBudget:
     """
 
     def __init__(self, retries: int | None = 100) -> None:
+        quantities.whole("RetryBudget: retries", retries)
         self._left = retries
         self._lock = threading.Lock()
 

@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
+from harness import quantities
 from harness.retry import RetryPolicy
 
-ErrorPolicy = Literal["fatal", "opaque", "instructive"] | Callable[[Exception], str]
+ErrorWords = Literal["fatal", "opaque", "instructive"]
+ErrorPolicy = ErrorWords | Callable[[Exception], str]
+Permanent = Literal["as_error", "tell", "stop"]
+Dedupe = Literal["off", "read_only", "all"]
+Unknown = Literal["ask", "tell"]
+UsagePolicy = Literal["estimate", "require"]
+
+_WORDS = {"permanent": Permanent, "dedupe": Dedupe, "unknown": Unknown, "usage": UsagePolicy}
+_LEAST = {"max_output": 1, "parallel": 1}
+_WHOLE = ("assumed_output", "parallel", "max_depth", "verifier_retries")
+_WHOLE_OR_NONE = (
+    "max_output",
+    "max_result",
+    "retries",
+    "max_agents",
+    "empty_replies",
+    "truncated_replies",
+    "verifications",
+)
+_SECONDS_OR_NONE = ("tool_timeout", "approval_expiry", "verifier_timeout")
 
 
 @dataclass(frozen=True)
@@ -41,13 +61,16 @@ class Settings:
     `max_depth`: levels of sub-agents below this run, `max_agents`: sub-agents in the tree below it
     (None: no limit); a sub-agent can only lower what it inherits.
     `empty_replies`, `truncated_replies`: how many in a row end the run (None: no limit).
+
+    Raises `ValueError` for a value that cannot be meant, `TypeError` for one of the wrong type;
+    both say what is allowed.
     """
 
     errors: ErrorPolicy = "instructive"
-    permanent: Literal["as_error", "tell", "stop"] = "as_error"
-    dedupe: Literal["off", "read_only", "all"] = "off"
-    unknown: Literal["ask", "tell"] = "ask"
-    usage: Literal["estimate", "require"] = "estimate"
+    permanent: Permanent = "as_error"
+    dedupe: Dedupe = "off"
+    unknown: Unknown = "ask"
+    usage: UsagePolicy = "estimate"
     max_output: int | None = None
     assumed_output: int = 4096
     max_result: int | None = 40_000
@@ -64,3 +87,27 @@ class Settings:
     verifications: int | None = 3
     verifier_retries: int = 1
     verifier_timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_words()
+        for name in _WHOLE + _WHOLE_OR_NONE:
+            optional, least = name in _WHOLE_OR_NONE, _LEAST.get(name, 0)
+            quantities.whole(f"Settings: {name}", getattr(self, name), least, optional=optional)
+        quantities.amount("Settings: grace", self.grace, optional=False)
+        for name in _SECONDS_OR_NONE:
+            quantities.amount(f"Settings: {name}", getattr(self, name))
+        if not isinstance(self.retry, RetryPolicy | None):
+            raise TypeError(f"Settings: retry is a RetryPolicy(), or None; not {self.retry!r}")
+
+    def _check_words(self) -> None:
+        if not callable(self.errors):
+            also = ", or a function from the exception to its text"
+            _refuse_other("errors", self.errors, get_args(ErrorWords), also)
+        for name, allowed in _WORDS.items():
+            _refuse_other(name, getattr(self, name), get_args(allowed))
+
+
+def _refuse_other(name: str, value: object, allowed: tuple[Any, ...], also: str = "") -> None:
+    if value not in allowed:
+        words = ", ".join(map(repr, allowed))
+        raise ValueError(f"Settings: {name} is one of {words}{also}; not {value!r}")
