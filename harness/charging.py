@@ -26,6 +26,15 @@ class UnknownPrice(ValueError):
     """A budget in USD is set and the price of the model is not known: nothing was sent."""
 
 
+def refuse_no_price(pricing: object) -> None:
+    """Raise `TypeError` for what is neither a price, nor a table of prices, nor None."""
+    if not isinstance(pricing, Pricing):
+        raise TypeError(
+            "price is Price(input, output) in USD per million tokens, such as Price('2', '12'), "
+            f"a PriceTable, or None; not {pricing!r}"
+        )
+
+
 def price_of(pricing: Pricing, model: str) -> Price | None:
     """The price of a model, None where it is not known."""
     return pricing.get(model) if isinstance(pricing, PriceTable) else pricing

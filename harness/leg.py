@@ -70,6 +70,7 @@ class Leg:
     _before: tuple[int, Decimal] = field(init=False)
 
     def __post_init__(self) -> None:
+        charging.refuse_no_price(self.pricing)
         self.account = Account(
             self.state, self.condition, self.settings, self.tick, self.branch, self.save
         )
@@ -77,6 +78,13 @@ class Leg:
         self.cache = ResultCache(self.settings.dedupe, self.toolbox)
         self.cache.replay(self.state.messages)
         self.taken = transcript.call_ids(self.state.messages)
+
+    def refuse_unpriced(self) -> None:
+        """Raise `UnknownPrice` where a budget, of the run or of an agent below it, has no price."""
+        budget = any(leaf.needs_price for leaf in self.condition.leaves())
+        if budget:
+            charging.refuse_unpriced(self.pricing, self.model.name)
+        self.toolbox.check_price(self.pricing, budget)
 
     def begin(self) -> None:
         """Start the clocks, and save: from here on a stale snapshot is refused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from harness import charging, compaction, noticing, recovery, requests, verification
+from harness import compaction, noticing, recovery, requests, verification
 from harness.calls import next_calls, perform
 from harness.cancel import Cancel
 from harness.charging import Pricing
@@ -56,12 +56,13 @@ async def arun(
     `branch` is for a tool that runs an agent: `ctx.branch`, the place of that agent in the tree.
 
     Raises `UnknownPrice` where a budget has no price to go by, `ValueError` for tools that cannot
-    be offered, `RunBusy` and `StaleRun` where another process has the run: nothing was sent then.
+    be offered, `TypeError` for an argument that is no tool, price or condition, `RunBusy` and
+    `StaleRun` where another process has the run: nothing was sent then.
     """
     leg = Leg(
         state=state,
         model=model,
-        toolbox=Toolbox([*tools, *(context.tools(state) if context else ())]),
+        toolbox=Toolbox(tools, context.tools(state) if context else ()),
         condition=guarded(stop, settings or Settings()),
         pricing=price,
         trace=trace or no_trace,
@@ -74,8 +75,7 @@ async def arun(
         branch=branch,
         context=context,
     )
-    if any(leaf.needs_price for leaf in leg.condition.leaves()):
-        charging.refuse_unpriced(price, model.name)
+    leg.refuse_unpriced()
     if leg.settings.retry is not None and isinstance(model, RetryingModel):
         raise ValueError("the model retries already: two layers of retries multiply")
     if state.resumable:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.charging import Pricing
+from harness.charging import Pricing, refuse_no_price, refuse_unpriced
 from harness.loop import arun
 from harness.models.base import Model
 from harness.settings import Settings
 from harness.state import RunState, ToolResult
 from harness.stop import Condition
+from harness.toolbox import Toolbox
 from harness.tools import Tool, ToolContext
 from harness.ways_out import Status, StopKind
 
@@ -37,9 +38,22 @@ def subagent(
     agent's final text; a limit of the agent is a result in words and does not stop the parent. Say
     `read_only=False` where its tools have effects.
 
+    A budget in USD without a price, the agent's own or one above it, refuses the run that would
+    offer the tool: `UnknownPrice`, before anything is sent.
+
     In a store the agent's run has an id under its parent's, and goes on where it was if the parent
     is resumed.
     """
+
+    own = Toolbox(tools)
+    refuse_no_price(price)
+
+    def check_price(inherited: Pricing, budget: bool) -> None:
+        pricing = inherited if price is None else price
+        budget = budget or any(leaf.needs_price for leaf in stop.leaves())
+        if budget:
+            refuse_unpriced(pricing, model.name)
+        own.check_price(pricing, budget)
 
     async def ask(question: str, ctx: ToolContext) -> ToolResult:
         earlier = ctx.store.find(ctx.idempotency_key)
@@ -77,6 +91,7 @@ def subagent(
         read_only=read_only,
         idempotent=True,
         runs_agent=True,
+        check_price=check_price,
     )
 
 

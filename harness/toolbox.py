@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.charging import Pricing
 from harness.models.base import Call, ToolSpec
 from harness.models.surrogates import mend_tree
 from harness.tools import Arguments, Tool
@@ -30,18 +31,37 @@ class Checked:
 
 
 class Toolbox:
-    """Tools by name; raises `ValueError` for two of one name or a schema that is none."""
+    """Tools by name.
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    Raises `TypeError` for what is no `Tool`, `ValueError` for two of one name or a schema that is
+    none.
+    """
+
+    def __init__(self, tools: Iterable[Tool], more: Iterable[Tool] = ()) -> None:
+        if isinstance(tools, Tool):
+            raise TypeError(f"tools is a list of tools: pass [{tools.name}], not one tool")
+        if not isinstance(tools, Iterable):
+            raise TypeError(f"tools is a list of tools, not {tools!r}")
         self._tools: dict[str, Tool] = {}
-        for tool in tools:
-            if tool.name in self._tools:
-                raise ValueError(f"two tools are called {tool.name!r}")
-            try:
-                validator(tool.schema)
-            except ValueError as error:
-                raise ValueError(f"tool {tool.name!r}: {error}") from error
-            self._tools[tool.name] = tool
+        for tool in (*tools, *more):
+            self._add(tool)
+
+    def _add(self, tool: Tool) -> None:
+        if not isinstance(tool, Tool):
+            raise TypeError(_no_tool(tool))
+        if tool.name in self._tools:
+            raise ValueError(f"two tools are called {tool.name!r}")
+        try:
+            validator(tool.schema)
+        except ValueError as error:
+            raise ValueError(f"tool {tool.name!r}: {error}") from error
+        self._tools[tool.name] = tool
+
+    def check_price(self, pricing: Pricing, budget: bool) -> None:
+        """Have each tool that runs an agent check that it can be paid for: see `Tool`."""
+        for tool in self._tools.values():
+            if tool.check_price is not None:
+                tool.check_price(pricing, budget)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, if there is one."""
@@ -71,6 +91,13 @@ class Toolbox:
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         there = ", ".join(self._tools) or "none"
         return f"Error: there is no tool called {name[:CLIP]!r}.{hint} Available tools: {there}."
+
+
+def _no_tool(value: object) -> str:
+    if not callable(value):
+        return f"{value!r} is no tool: make one of a function with harness.tool, or build a Tool"
+    name = getattr(value, "__name__", repr(value))
+    return f"{name} is a function and no tool: pass tool({name}), or put @tool above it"
 
 
 def _misfit(tool: Tool, arguments: Arguments) -> str:

@@ -62,7 +62,9 @@ class Tool:
     timeout.
     `final`: its result is the answer of the run, which it completes; refused where a call before
     it in the same reply did not succeed.
-    `runs_agent`: it runs an agent, which shares the budgets of the run.
+    `runs_agent`: it runs an agent, which shares the budgets of the run. `check_price`, for such a
+    tool: called before anything is sent, with the price of the run and whether a budget in USD
+    counts what the agent spends; raises `UnknownPrice` where that could not be told.
     `cosmetic`: names of arguments that do not change what the call does, such as a label.
     `types`: what to convert arguments to before the call, by name.
     """
@@ -79,6 +81,7 @@ class Tool:
     max_polls: int = 10
     cosmetic: tuple[str, ...] = ()
     runs_agent: bool = False
+    check_price: Callable[[Pricing, bool], None] | None = None
     retries: int = 0
     final: bool = False
     denies: Callable[[Arguments], str | None] | None = None

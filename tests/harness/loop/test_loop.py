@@ -380,3 +380,30 @@ def test_any_script_under_any_composition_ends_with_one_reason_within_its_limits
     assert len(ledger.done) == sum(m.outcome == "ok" and m.name == "write" for m in state.messages)
     if isinstance(first, MaxToolCalls) and all(either for _, either in others):
         assert state.tool_runs <= (first.limit or 0)
+
+
+def plain(x: int) -> str:
+    """A function that nobody made a tool of."""
+    return str(x)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"tools": [plain]}, "plain is a function and no tool: pass tool(plain), or put @tool"),
+        ({"tools": [3]}, "3 is no tool: make one of a function with harness.tool"),
+        ({"tools": tool(plain)}, "tools is a list of tools: pass [plain], not one tool"),
+        ({"tools": None}, "tools is a list of tools, not None"),
+        ({"price": "2"}, "such as Price('2', '12'), a PriceTable, or None; not '2'"),
+        ({"price": 2}, "price is Price(input, output) in USD per million tokens"),
+    ],
+    ids=["function", "number", "one tool", "none", "text as price", "number as price"],
+)
+def test_what_is_no_tool_or_no_price_is_refused_with_what_to_pass_instead(
+    given: dict[str, Any], said: str
+) -> None:
+    model = ScriptedModel([says("x")])
+    with pytest.raises(TypeError) as refused:
+        run(start(), model=model, stop=MaxTurns(1), **given)
+    assert said in str(refused.value)
+    assert model.requests == []

@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 
 from harness import (
+    Condition,
     ListTrace,
     MaxCost,
     MaxTurns,
+    Price,
+    PriceTable,
     RunState,
     Settings,
     Status,
     Store,
     Tool,
+    UnknownPrice,
     run,
     subagent,
 )
@@ -157,3 +161,45 @@ def test_each_agent_has_one_terminal_event_of_its_own(ledger: Any, price: Any) -
     go(ledger, ScriptedModel([says("because")]), price, trace=trace)
     ends = [(e.run_id, e.reason) for e in trace.events if isinstance(e, RunStopped)]
     assert ends == [("r/1.0", "answered"), ("r", "answered")]
+
+
+def test_a_budget_of_an_agent_without_a_price_refuses_the_run_before_anything_is_sent(
+    ledger: Any, price: Price
+) -> None:
+    """Its own budget or one above it, at any depth; a price of its own is enough."""
+    unpriced, two = PriceTable({"other": price}), MaxTurns(2)
+    cases: list[tuple[Tool, Condition, Any]] = [
+        (research(ScriptedModel([]), ledger), MaxTurns(5), None),
+        (nested(research(ScriptedModel([]), ledger)), MaxTurns(5), None),
+        (research(ScriptedModel([]), ledger, price=unpriced), MaxTurns(5), price),
+        (
+            research(ScriptedModel([]), ledger, stop=MaxTurns(2), price=unpriced),
+            MaxCost("1"),
+            price,
+        ),
+    ]
+    for agent, stop, pricing in cases:
+        model = parent()
+        with pytest.raises(UnknownPrice, match=r"price (of|for model) 'scripted'"):
+            run(RunState.start("task"), model=model, tools=[agent], stop=stop, price=pricing)
+        assert model.requests == []
+
+
+def test_a_price_of_its_own_is_enough_for_an_agent_with_a_budget(ledger: Any, price: Price) -> None:
+    agent = research(ScriptedModel([says("because")]), ledger, price=price)
+    state = run(RunState.start("task"), model=parent(), tools=[agent], stop=MaxTurns(5))
+    assert (state.status, state.messages[-2].content) == (Status.COMPLETED, "because")
+
+
+def nested(agent: Tool) -> Tool:
+    """An agent without a budget over another one."""
+    model = ScriptedModel([])
+    return subagent("outer", "Ask.", model=model, tools=[agent], stop=MaxTurns(2))
+
+
+def test_an_agent_is_refused_where_it_is_made_if_it_could_not_be_run() -> None:
+    model, text, number = ScriptedModel([]), "2", 3
+    with pytest.raises(TypeError, match="a PriceTable, or None; not '2'"):
+        subagent("a", "Ask.", model=model, tools=[], stop=MaxTurns(2), price=text)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="3 is no tool"):
+        subagent("a", "Ask.", model=model, tools=[number], stop=MaxTurns(2))  # type: ignore[list-item]
