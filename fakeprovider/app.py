@@ -9,16 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import TypeVar
 
 from fakeprovider.asgi import (
+    BODY_TIMEOUT,
     ASGIApp,
     ClientLeft,
     Head,
     Receive,
     Scope,
     Send,
+    declared_length,
+    discard_body,
     read_body,
     read_head,
     send_piece,
@@ -41,6 +45,7 @@ from fakeprovider.steps import Step
 from fakeprovider.transport import transport_of
 
 _log = logging.getLogger("fakeprovider")
+_T = TypeVar("_T")
 
 MAX_BODY = 32 << 20
 """Bytes of a request body, unless told otherwise: the limit of the Messages API."""
@@ -51,7 +56,8 @@ _YIELD_EVERY = 64  # frames between two chances for others, and to see that the 
 class App:
     """The ASGI application of one provider and its journal.
 
-    `max_body` is in bytes. `api_key` is what clients must show, None for any key or none.
+    `max_body` is in bytes, `body_timeout` the seconds that a body may take to come. `api_key` is
+    what clients must show, None for any key or none.
     """
 
     def __init__(
@@ -60,11 +66,13 @@ class App:
         journal: Journal,
         *,
         max_body: int = MAX_BODY,
+        body_timeout: float = BODY_TIMEOUT,
         api_key: str | None = None,
     ) -> None:
         self.provider = provider
         self.journal = journal
         self.max_body = max_body
+        self.body_timeout = body_timeout
         self.api_key = api_key
         self._long = asyncio.Lock()
         self._routes: Bounded[str, Route] = Bounded(1 << 20)
@@ -106,19 +114,24 @@ class App:
             if self.api_key is not None:
                 check_key(scope["headers"], self.api_key)
             _check_head(job.method, job.head)
-            job.body = await read_body(receive, self.max_body)
+            job.body = await read_body(
+                receive,
+                self.max_body,
+                declared=declared_length(scope["headers"]),
+                seconds=self.body_timeout,
+            )
             job.read = True
             job.clock = time.perf_counter()
             await self._reply(job, receive, send)
         except ApiError as error:
             job.error = error
-            await self._refuse(job, send)
+            await self._refuse(job, receive, send)
         except ClientLeft:
             job.cancelled = True
         except Exception as error:
             _log.exception("%s %s failed", job.method, job.path)
             job.error = _unforeseen(error)
-            await self._refuse(job, send)
+            await self._refuse(job, receive, send)
         self._record(job)
 
     def _record(self, job: Job) -> None:
@@ -134,14 +147,16 @@ class App:
     async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
         aside = ASIDES.get(job.route.endpoint)
         if aside is not None:
-            body = self.provider.answer_aside(job, aside)
+            if len(job.body) > LONG:
+                body = await self._apart(partial(self.provider.answer_aside, job, aside))
+            else:
+                body = self.provider.answer_aside(job, aside)
             self._note(job, body)
             self._record(job)
             await send_whole(send, body, headers=job.headers)
             return
         if len(job.body) > LONG:
-            async with self._long:  # one at a time: its memory is not for several threads
-                conversation, completion = await asyncio.to_thread(self.provider.answer, job)
+            conversation, completion = await self._apart(partial(self.provider.answer, job))
         else:
             conversation, completion = self.provider.answer(job)
         if completion.pace is not None or job.struck is not None:
@@ -156,6 +171,11 @@ class App:
         self._note(job, body)
         self._record(job)
         await send_whole(send, body, headers=job.headers)
+
+    async def _apart(self, work: Callable[[], _T]) -> _T:
+        """In a thread, one at a time: the memory for long bodies is not for several threads."""
+        async with self._long:
+            return await asyncio.to_thread(work)
 
     async def _play(self, job: Job, steps: Iterable[Step], receive: Receive, send: Send) -> None:
         job.answering = True
@@ -195,7 +215,7 @@ class App:
         finally:
             leaving.cancel()
 
-    async def _refuse(self, job: Job, send: Send) -> None:
+    async def _refuse(self, job: Job, receive: Receive, send: Send) -> None:
         assert job.error is not None
         if job.answering:  # the head is out: leaving the reply unfinished breaks the connection off
             return
@@ -206,7 +226,11 @@ class App:
         body = job.dialect.render_error(job.error)
         self._note(job, body)
         self._record(job)
-        await send_whole(send, body, job.error.status, headers)
+        unread = job.error.status == 413 and not job.read
+        await send_whole(send, body, job.error.status, headers, more=unread)
+        if unread:
+            await discard_body(receive, self.max_body, seconds=self.body_timeout)
+            await send_piece(send, b"", more=False)
 
     def _note(self, job: Job, data: bytes) -> None:
         if self.journal.bodies:
@@ -238,4 +262,12 @@ def _check_head(method: str, head: Head) -> None:
             f"Unsupported content type {head.strange_type!r}; "
             "send 'content-type: application/json'.",
             code="unsupported_content_type",
+        )
+    if head.encoding:
+        raise ApiError(
+            415,
+            f"Unsupported content encoding {head.encoding!r}; send the JSON as it is, without "
+            "'content-encoding'.",
+            code="unsupported_content_encoding",
+            headers=(("accept-encoding", "identity"),),
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -24,6 +27,9 @@ _SSE_HEADERS: Headers = [
 ]
 _DISCARD = 16  # times the limit that is read and thrown away so that the client sees the 413
 
+BODY_TIMEOUT = 60.0
+"""Seconds in which a request body must have come, unless told otherwise: nginx's usual wait."""
+
 
 class ClientLeft(Exception):
     """The client closed the connection before its request was read."""
@@ -33,12 +39,13 @@ class ClientLeft(Exception):
 class Head:
     """What is read of a request's headers.
 
-    `strange_type` is a content type that is not JSON, `run` the run key of `x-fake-run`, `attempt`
-    the SDK's own retry count, `counts` whether it sent one, `agent` the name of the header by which
-    a client marks a sub-agent's request.
+    `strange_type` is a content type that is not JSON, `encoding` one that packs the body (gzip),
+    `run` the run key of `x-fake-run`, `attempt` the SDK's own retry count, `counts` whether it sent
+    one, `agent` the name of the header by which a client marks a sub-agent's request.
     """
 
     strange_type: str = ""
+    encoding: str = ""
     run: str = ""
     attempt: int = 0
     counts: bool = False
@@ -54,9 +61,11 @@ def read_head(headers: Headers) -> Head:
 def _head(headers: tuple[tuple[bytes, bytes], ...]) -> Head:
     found = {name: value.decode("latin-1") for name, value in headers}
     kind = found.get(b"content-type", "").partition(";")[0].strip().lower()
+    packed = found.get(b"content-encoding", "").strip().lower()
     retries = found.get(b"x-stainless-retry-count", "")
     return Head(
         strange_type="" if kind == "application/json" or kind.endswith("+json") else kind,
+        encoding="" if packed == "identity" else packed,
         run=found.get(b"x-fake-run", ""),
         attempt=int(retries) if _COUNT.fullmatch(retries) else 0,
         counts=bool(retries),
@@ -67,37 +76,84 @@ def _head(headers: tuple[tuple[bytes, bytes], ...]) -> Head:
 _COUNT = re.compile(r"[0-9]{1,9}")
 
 _SUB_AGENT = (b"x-claude-code-agent-id", b"x-claude-code-parent-agent-id")
-_READ = frozenset({b"content-type", b"x-fake-run", b"x-stainless-retry-count", *_SUB_AGENT})
+_READ = frozenset(
+    {
+        b"content-type",
+        b"content-encoding",
+        b"x-fake-run",
+        b"x-stainless-retry-count",
+        *_SUB_AGENT,
+    }
+)
 
 
-async def read_body(receive: Receive, limit: int) -> bytes:
-    """The whole body; raises `ApiError` (413) over `limit` bytes and `ClientLeft`."""
-    event = await receive()
-    if event["type"] == "http.disconnect":
-        raise ClientLeft
-    body: bytes = event.get("body", b"")
-    if event.get("more_body", False):
-        body = await _read_on(receive, body, limit)
-    if len(body) > limit:
+def declared_length(headers: Headers) -> int:
+    """The bytes of body that a request announces; 0 if it does not say. The server checked it."""
+    return int(next((value for name, value in headers if name == b"content-length"), b"0"))
+
+
+async def read_body(
+    receive: Receive, limit: int, *, declared: int = 0, seconds: float = BODY_TIMEOUT
+) -> bytes:
+    """The whole body.
+
+    Raises `ApiError` (413) as soon as more than `limit` bytes are announced or there, and (408) if
+    it is not there within `seconds`; raises `ClientLeft`.
+    """
+    if declared > limit:
         raise _too_large(limit)
-    return body
+    reading = _read(receive, limit)
+    try:
+        waiting = reading.send(None)
+    except StopIteration as done:  # it was there: a timer would have cost more than all of this
+        whole: bytes = done.value
+        return whole
+    try:
+        async with asyncio.timeout(seconds):
+            return await _resumed(reading, waiting)
+    except TimeoutError:
+        raise _too_late(seconds) from None
 
 
-async def _read_on(receive: Receive, first: bytes, limit: int) -> bytes:
-    chunks, size, more = [first], len(first), True
+@types.coroutine
+def _resumed(begun: Coroutine[Any, None, bytes], waiting: object) -> Generator[Any, None, bytes]:
+    """Await a coroutine that was begun by hand and waits for something."""
+    try:
+        yield waiting
+    except BaseException:
+        begun.close()
+        raise
+    whole: bytes = yield from begun
+    return whole
+
+
+async def _read(receive: Receive, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    left, more = limit, True
     while more:
         event = await receive()
         if event["type"] == "http.disconnect":
             raise ClientLeft
-        more = event.get("more_body", False)
-        size += len(event.get("body", b""))
-        if size > limit * _DISCARD:
+        chunk, more = event.get("body", b""), event.get("more_body", False)
+        left -= len(chunk)
+        if left < 0:
             raise _too_large(limit)
-        if size <= limit:
-            chunks.append(event.get("body", b""))
-    if size > limit:
-        raise _too_large(limit)
-    return b"".join(chunks)
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def discard_body(receive: Receive, limit: int, *, seconds: float = BODY_TIMEOUT) -> None:
+    """Read on and throw away, so that a client that still sends sees the refusal that it has got.
+
+    Ends with the body or the connection, at several times `limit`, or after `seconds`.
+    """
+    left, more = limit * _DISCARD, True
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while more and left > 0:
+                event = await receive()
+                left -= len(event.get("body", b""))
+                more = event.get("more_body", False)
 
 
 def _too_large(limit: int) -> ApiError:
@@ -107,8 +163,21 @@ def _too_large(limit: int) -> ApiError:
         "larger --max-body.",
         kind="too_large",
         code="request_too_large",
-        headers=(("connection", "close"),),
+        headers=_CLOSE,
     )
+
+
+def _too_late(seconds: float) -> ApiError:
+    return ApiError(
+        408,
+        f"The body had not come within {seconds:g} s. Send as many bytes as 'content-length' says, "
+        "or start the server with a longer --body-timeout.",
+        code="request_timeout",
+        headers=_CLOSE,
+    )
+
+
+_CLOSE = (("connection", "close"),)
 
 
 @lru_cache(maxsize=1024)
@@ -117,12 +186,16 @@ def _encoded(headers: tuple[tuple[str, str], ...]) -> Headers:
 
 
 async def send_whole(
-    send: Send, body: bytes, status: int = 200, headers: tuple[tuple[str, str], ...] = ()
+    send: Send,
+    body: bytes,
+    status: int = 200,
+    headers: tuple[tuple[str, str], ...] = (),
+    more: bool = False,
 ) -> None:
-    """A JSON reply in one piece."""
+    """A JSON reply in one piece; with `more` an empty one must follow, which ends it."""
     sent = [_JSON_HEADER, (b"content-length", b"%d" % len(body)), *_encoded(headers)]
     await send({"type": "http.response.start", "status": status, "headers": sent})
-    await send({"type": "http.response.body", "body": body})
+    await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 async def start_stream(send: Send, headers: tuple[tuple[str, str], ...] = ()) -> None:

@@ -10,6 +10,7 @@ import click
 
 from fakeprovider import commands, tokens
 from fakeprovider.app import MAX_BODY
+from fakeprovider.asgi import BODY_TIMEOUT
 from fakeprovider.catalogue import Catalogue
 from fakeprovider.commands.options import check_writable, client_options, scripts
 from fakeprovider.commands.trouble import Trouble, trouble_options
@@ -82,6 +83,13 @@ main.add_command(commands.schema)
     type=click.IntRange(min=1),
     help="Bytes of a request body; over it: 413.",
 )
+@click.option(
+    "--body-timeout",
+    default=BODY_TIMEOUT,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds in which a request body must have come; after it: 408.",
+)
 @click.option("--api-key", help="Key that clients must show; without it any will do.")
 @click.option(
     "--prompt-cache", is_flag=True, help="Report cached tokens as a service's prompt cache would."
@@ -112,6 +120,7 @@ def serve(
     lenient: bool,
     journal: Path | None,
     max_body: int,
+    body_timeout: float,
     api_key: str | None,
     prompt_cache: bool,
     count: CountingRule,
@@ -131,6 +140,7 @@ def serve(
             strict=not lenient,
             journal=journal,
             max_body=max_body,
+            body_timeout=body_timeout,
             api_key=api_key,
             prompt_cache=prompt_cache,
             count=count,

@@ -126,7 +126,7 @@ class Provider:
     def answer_aside(self, job: Job, aside: Aside) -> bytes:
         """The reply to what no script is asked about; raises `ApiError`."""
         try:
-            conversation, body = aside(job.body, self.memory, job.route.model, self._recount)
+            conversation, body = aside(job.body, self._memory(job), job.route.model, self._recount)
         except RecursionError:
             raise too_deep() from None
         if conversation is not None:
@@ -160,13 +160,15 @@ class Provider:
 
     def _parse(self, job: Job) -> Conversation:
         try:
-            memory = self.aside if len(job.body) > LONG else self.memory
-            found = job.dialect.parse(job.body, memory, job.route.model)
+            found = job.dialect.parse(job.body, self._memory(job), job.route.model)
         except RecursionError:
             raise too_deep() from None
         if self.search_limit != SEARCH_LIMIT:
             found = replace(found, options={**found.options, "search_limit": self.search_limit})
         return self._recount(found)
+
+    def _memory(self, job: Job) -> Memory:
+        return self.aside if len(job.body) > LONG else self.memory
 
     def _recount(self, conversation: Conversation) -> Conversation:
         """The conversation with its prompt tokens by the rule in force."""

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import uvicorn
 
 from fakeprovider.app import MAX_BODY, App
+from fakeprovider.asgi import BODY_TIMEOUT
 from fakeprovider.catalogue import Catalogue
 from fakeprovider.completion import SEARCH_LIMIT
 from fakeprovider.faults import Chaos, Faults, orders
@@ -39,15 +40,15 @@ class Server:
     """A provider listening on loopback, run in a thread of its own.
 
     `script` is what answers where neither path nor model names one: a name, or a function.
-    `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken
-    transcripts and journals what was wrong. `journal` is a file to append to, or a `Journal`, which
-    is left open. `max_body` is in bytes. `catalogue` says how calls are fitted to the client's
-    tools, `gate` may refuse requests, `pace` is how fast replies come where nothing else says so,
-    `faults` (with their `turn` and `times`) and `chaos` go wrong whatever path and script say.
-    `api_key` is what clients must show, None for any or none. `prompt_cache` reports what a cache
-    would have served, `count` is the rule for prompt tokens, `search_limit` after how many searches
-    of the service's own the Messages API pauses a turn. Raises `UnknownScript`, `BadFault`, and
-    `PortInUse` when it starts.
+    `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken transcripts
+    and journals what was wrong. `journal` is a file to append to, or a `Journal`, which is left
+    open. `max_body` is in bytes, `body_timeout` the seconds that a body may take to come.
+    `catalogue` says how calls are fitted to the client's tools, `gate` may refuse requests, `pace`
+    is how fast replies come where nothing else says so, `faults` (with their `turn` and `times`)
+    and `chaos` go wrong whatever path and script say. `api_key` is what clients must show, None for
+    any or none. `prompt_cache` reports what a cache would have served, `count` is the rule for
+    prompt tokens, `search_limit` after how many searches of the service's own the Messages API
+    pauses a turn. Raises `UnknownScript`, `BadFault`, and `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -63,6 +64,7 @@ class Server:
         strict: bool = True,
         journal: Journal | Path | str | None = None,
         max_body: int = MAX_BODY,
+        body_timeout: float = BODY_TIMEOUT,
         catalogue: Catalogue | None = None,
         gate: Gate | None = None,
         api_key: str | None = None,
@@ -93,7 +95,13 @@ class Server:
             count=count,
             search_limit=search_limit,
         )
-        self._app = App(self.provider, self.journal, max_body=max_body, api_key=api_key)
+        self._app = App(
+            self.provider,
+            self.journal,
+            max_body=max_body,
+            body_timeout=body_timeout,
+            api_key=api_key,
+        )
         self._running: _Running | None = None
         self._thread: threading.Thread | None = None
 

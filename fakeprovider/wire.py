@@ -15,6 +15,15 @@ T = TypeVar("T")
 _MISSING = re.compile(r"missing required field `(.+?)`")
 _PLACE = re.compile(r" - at `(?:key in )?\$?(.*?)`$")
 
+_NO_JSON = {
+    b"\xef\xbb\xbf": "a byte order mark (EF BB BF). Send JSON in UTF-8 without one.",
+    b"\xff\xfe": "a byte order mark of UTF-16 (FF FE). Send JSON in UTF-8, without a mark.",
+    b"\xfe\xff": "a byte order mark of UTF-16 (FE FF). Send JSON in UTF-8, without a mark.",
+    b"\x1f\x8b": "the bytes of gzip (1F 8B). Send the JSON itself, not compressed.",
+    b"\x28\xb5\x2f\xfd": "the bytes of zstd (28 B5 2F FD). Send the JSON itself, not compressed.",
+}
+"""How bodies begin that are no JSON but something else that clients send."""
+
 _JSON_WORDS = {"`": "", "str": "string", "int": "integer", "bool": "boolean", "float": "number"}
 _TYPE = re.compile(r"`|\b(?:str|int|bool|float)\b")
 
@@ -39,6 +48,9 @@ def check_utf8(body: bytes) -> None:
     """Raises `ApiError` (400) if the bytes are not UTF-8: msgspec passes over what it skips."""
     if body.isascii():
         return
+    for mark, what in _NO_JSON.items():
+        if body.startswith(mark):
+            raise invalid(f"The body begins with {what}")
     try:
         body.decode()
     except UnicodeDecodeError as error:

@@ -179,7 +179,7 @@ def test_bad_bodies(
 
 
 def test_a_body_over_the_limit(small: Server, http: httpx.Client) -> None:
-    """413 after the whole of it was sent, and the server goes on."""
+    """413, which a client sees that sends the whole of it first, and the server goes on."""
     for size in (100_001, 1_500_000, 9_000_000):
         reply = http.post(f"{small.base_url}/chat/completions", content=b" " * size)
         assert (reply.status_code, reply.json()["error"]["code"]) == (413, "request_too_large")
