@@ -2,7 +2,8 @@
 
 A sync function runs in a daemon thread that is its own until it ends, with the context of the run:
 nothing waits for a thread that hangs, neither the run nor the end of the process. A thread cannot
-be killed; what it does after it was given up is reported and its result dropped.
+be killed; what it does after it was given up is reported and its result dropped. Where it returns
+something to await, as a lambda around an async function does, that is awaited in the loop.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -51,6 +52,7 @@ class Work:
         self._ended: Ended | None = None
         self._on_late: Callable[[Ended], None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._interrupted = False
         if _is_async(fn):
             self._task = self._loop.create_task(self._await(fn(**arguments)))
         else:
@@ -63,6 +65,7 @@ class Work:
 
     def interrupt(self) -> None:
         """Cancel an async function; a thread can only be asked, through its signal."""
+        self._interrupted = True
         if self._task is not None:
             self._task.cancel()
 
@@ -81,11 +84,34 @@ class Work:
             ended = Ended(call())
         except BaseException as error:  # whatever a tool raises is its result
             ended = Ended(error=error)
-        self._deliver(ended)
+        if inspect.isawaitable(ended.value):
+            self._hand_over(ended.value)
+        else:
+            self._deliver(ended)
 
-    async def _await(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+    def _hand_over(self, value: Awaitable[Any]) -> None:
+        """What a thread returned to be awaited goes on in the loop, unless it was given up."""
+        with self._lock:
+            if self._on_late is None:  # under the lock, as in `_deliver`
+                self._loop.call_soon_threadsafe(self._go_on, value)
+                return
+        self._drop(value)
+
+    def _go_on(self, value: Awaitable[Any]) -> None:
+        if self._interrupted:
+            self._drop(value)
+        else:
+            self._task = self._loop.create_task(self._await(value))
+
+    def _drop(self, value: Awaitable[Any]) -> None:
+        """Nothing of it was begun, and nothing will be."""
+        if inspect.iscoroutine(value):
+            value.close()
+        self._deliver(Ended(error=asyncio.CancelledError()))
+
+    async def _await(self, value: Awaitable[Any]) -> None:
         try:
-            ended = Ended(await coroutine)
+            ended = Ended(await value)
         except BaseException as error:  # whatever a tool raises is its result
             ended = Ended(error=error)
         self._deliver(ended)

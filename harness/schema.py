@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, get_type_hints
@@ -11,6 +12,16 @@ import msgspec
 CONTEXT = "ctx"  # the parameter that receives a ToolContext, and that the model never sees
 
 
+def written(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that somebody wrote: under a partial, or behind an object that is called."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if hasattr(fn, "__name__"):
+        return fn
+    called: Callable[..., Any] = type(fn).__call__
+    return called
+
+
 def signature_schema(fn: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The JSON Schema object of `fn`'s parameters and their types by name.
 
@@ -18,7 +29,7 @@ def signature_schema(fn: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
 
     Raises `TypeError` for a parameter without an annotation or of a kind that has no name.
     """
-    hints = get_type_hints(fn, include_extras=True)
+    hints = get_type_hints(written(fn), include_extras=True)
     wanted = {name: p for name, p in inspect.signature(fn).parameters.items() if name != CONTEXT}
     for parameter in wanted.values():
         _check(fn, parameter, hints)
@@ -31,9 +42,11 @@ def signature_schema(fn: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
 
 def _check(fn: Callable[..., Any], parameter: inspect.Parameter, hints: dict[str, Any]) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise TypeError(f"{fn.__name__}: *{parameter.name} has no schema; name the parameters")
+        raise TypeError(
+            f"{written(fn).__name__}: *{parameter.name} has no schema; name the parameters"
+        )
     if parameter.name not in hints:
-        raise TypeError(f"{fn.__name__}: annotate {parameter.name!r}, or give parameters=")
+        raise TypeError(f"{written(fn).__name__}: annotate {parameter.name!r}, or give parameters=")
 
 
 def _object(

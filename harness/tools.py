@@ -15,7 +15,7 @@ from harness.charging import Pricing
 from harness.clock import Clock
 from harness.fingerprint import canonical, digest
 from harness.models.base import ToolSpec
-from harness.schema import CONTEXT, signature_schema
+from harness.schema import CONTEXT, signature_schema, written
 from harness.state import RunState
 from harness.storage import Storage
 from harness.trace import Trace
@@ -45,7 +45,8 @@ class Tool:
     """A function the model may call, with its JSON Schema and what it does to the world.
 
     `fn` is called with the arguments by name; a parameter called `ctx` receives a `ToolContext`.
-    It may be sync (run in a thread of its own) or async. Text is returned to the model as it is,
+    It may be sync (run in a thread of its own) or async; what a sync one returns to be awaited is
+    awaited. Text is returned to the model as it is,
     anything else as compact JSON, a `ToolResult` with its outcome.
     Once told to stop, a tool raises `ToolCancelled`; if it returns, it counts as done.
 
@@ -207,14 +208,25 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a `Tool` of a function: name, docstring and signature become what the model is told.
 
-    Raises `TypeError` where a parameter has no annotation to make a schema of.
+    Raises `TypeError` where a parameter has no annotation to make a schema of, and where neither
+    `name` nor the function (a lambda, an object) says what to call it.
     """
 
     def make(fn: Callable[..., Any]) -> Tool:
-        said = description if description is not None else inspect.getdoc(fn) or ""
+        said = description if description is not None else inspect.getdoc(written(fn)) or ""
+        called = name or _name(fn)
         if parameters is not None:
-            return Tool(name or fn.__name__, said, parameters, fn, **declared)
+            return Tool(called, said, parameters, fn, **declared)
         schema, types = signature_schema(fn)
-        return Tool(name or fn.__name__, said, schema, fn, types=types, **declared)
+        return Tool(called, said, schema, fn, types=types, **declared)
 
     return make if fn is None else make(fn)
+
+
+def _name(fn: Callable[..., Any]) -> str:
+    if not callable(fn):
+        raise TypeError(f"a tool is made of a function, not of {fn!r}")
+    name = written(fn).__name__
+    if not name.isidentifier() or name == "__call__":
+        raise TypeError(f"{fn!r} has no name to call the tool by: give name=")
+    return name

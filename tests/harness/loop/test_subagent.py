@@ -167,7 +167,7 @@ def test_a_budget_of_an_agent_without_a_price_refuses_the_run_before_anything_is
     ledger: Any, price: Price
 ) -> None:
     """Its own budget or one above it, at any depth; a price of its own is enough."""
-    unpriced, two = PriceTable({"other": price}), MaxTurns(2)
+    unpriced = PriceTable({"other": price})
     cases: list[tuple[Tool, Condition, Any]] = [
         (research(ScriptedModel([]), ledger), MaxTurns(5), None),
         (nested(research(ScriptedModel([]), ledger)), MaxTurns(5), None),
