@@ -90,7 +90,11 @@ main.add_command(commands.schema)
     type=click.FloatRange(min=0, min_open=True),
     help="Seconds in which a request body must have come; after it: 408.",
 )
-@click.option("--api-key", help="Key that clients must show; without it any will do.")
+@click.option(
+    "--api-key",
+    help="Key that clients must show; without it any will do. /, /healthz, /_journal and /_verdict "
+    "want none: they are for the test and the browser, which have no client's key.",
+)
 @click.option(
     "--prompt-cache", is_flag=True, help="Report cached tokens as a service's prompt cache would."
 )

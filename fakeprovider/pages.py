@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from starlette.applications import Starlette
@@ -15,11 +14,12 @@ from fakeprovider import journal as journals
 from fakeprovider import verdict as verdicts
 from fakeprovider.errors import ApiError
 from fakeprovider.home import page, plain
-from fakeprovider.journal import Journal
+from fakeprovider.journal import Exchange, Journal
 from fakeprovider.keys import check_key
 from fakeprovider.protocols import chat, messages
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.provider import Provider
+from fakeprovider.query import BadQuery, check_names, number_of
 from fakeprovider.routing import resolve
 from fakeprovider.verdict import Facts, UnknownClause
 
@@ -42,26 +42,24 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
         return JSONResponse({"status": "ok"})
 
     def show_journal(request: Request) -> Response:
-        run = request.query_params.get("run")
-        if request.method == "DELETE":
+        asked = request.query_params
+        forget = request.method == "DELETE"
+        check_names(asked, ("run",) if forget else ("run", "last"))
+        run, last = asked.get("run"), number_of(asked, "last")
+        if forget:
             provider.faults.attempts.clear(run)
             return JSONResponse({"deleted": journal.clear(run)})
         exchanges = journal.exchanges(run)
-        last = request.query_params.get("last", "")
-        if re.fullmatch("[0-9]{1,9}", last):
-            exchanges = exchanges[max(0, len(exchanges) - int(last)) :]
-        return _json(journals.to_json(exchanges))
+        return _json(journals.to_json(exchanges if last is None else _last(exchanges, last)))
 
     def judge(request: Request) -> Response:
         asked = request.query_params
-        run, cap = asked.get("run"), asked.get("cap")
+        check_names(asked, ("run", "cap"), several=("clause",))
+        run, facts = asked.get("run"), Facts(cap=number_of(asked, "cap"))
         exchanges = journal.exchanges(run)
-        if cap is not None and not re.fullmatch("[0-9]{1,9}", cap):
-            return JSONResponse({"error": f"cap must be a number such as 30, not {cap!r}."}, 400)
         if run is not None and not exchanges:
             return JSONResponse({"error": f"No exchange has the run key {run!r}."}, 404)
         try:
-            facts = Facts(cap=None if cap is None else int(cap))
             results = verdicts.verdict(exchanges, facts, only=asked.getlist("clause"))
         except UnknownClause as error:
             return JSONResponse({"error": str(error)}, 400)
@@ -85,7 +83,7 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
             Route("/_verdict", judge),
             Route("/{path:path}", elsewhere, methods=_METHODS),
         ],
-        exception_handlers={HTTPException: _error, ApiError: _api_error},
+        exception_handlers={HTTPException: _error, ApiError: _api_error, BadQuery: _bad_query},
     )
 
 
@@ -128,6 +126,14 @@ async def _error(request: Request, error: Exception) -> Response:
 async def _api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
     return _json(_dialect(request).render_error(error), error.status)
+
+
+async def _bad_query(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+def _last(exchanges: list[Exchange], count: int) -> list[Exchange]:
+    return exchanges[max(0, len(exchanges) - count) :]
 
 
 def _json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

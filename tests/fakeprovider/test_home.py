@@ -56,6 +56,53 @@ def test_the_journal_can_be_asked_for_its_end(client: httpx.Client) -> None:
         client.post("/~end/risky/v1/chat/completions", json=body)
     found = client.get("/_journal", params={"run": "end", "last": "2"}).json()["exchanges"]
     assert [one["model"] for one in found] == ["m1", "m2"]
-    assert len(client.get("/_journal?run=end&last=x").json()["exchanges"]) == 3
-    assert len(client.get("/_journal?run=end&last=" + "9" * 5000).json()["exchanges"]) == 3
+    assert len(client.get("/_journal?run=end&last=99").json()["exchanges"]) == 3
     assert client.get("/_journal?run=end&last=0").json()["exchanges"] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "page", "message"),
+    [
+        ("GET", "_journal?limit=3", "Unknown parameter 'limit'; allowed: run, last."),
+        ("GET", "_journal?last=x", "last must be a number such as 30, not 'x'."),
+        ("GET", "_journal?last=-1", "last must be a number such as 30, not '-1'."),
+        ("GET", "_journal?last=", "last must be a number such as 30, not ''."),
+        ("GET", "_journal?run=a&run=b", "The parameter 'run' is given more than once."),
+        ("DELETE", "_journal?last=3", "Unknown parameter 'last'; allowed: run."),
+        ("DELETE", "_journal?runs=a", "Unknown parameter 'runs'; allowed: run."),
+        ("GET", "_verdict?cap=x", "cap must be a number such as 30, not 'x'."),
+        ("GET", "_verdict?limit=1", "Unknown parameter 'limit'; allowed: run, cap, clause."),
+        ("GET", "_verdict?clause=x", "unknown clause 'x'; there are: "),
+    ],
+)
+def test_a_question_that_is_not_understood_is_a_400(
+    client: httpx.Client, method: str, page: str, message: str
+) -> None:
+    """Never an answer to another question, and nothing is forgotten by mistake."""
+    before = len(client.get("/_journal").json()["exchanges"])
+    reply = client.request(method, f"/{page}")
+    assert reply.status_code == 400
+    assert message in reply.json()["error"]
+    assert len(client.get("/_journal").json()["exchanges"]) == before
+
+
+def test_what_is_asked_at_length_is_cut_in_the_answer(client: httpx.Client) -> None:
+    error = client.get("/_journal?last=" + "9" * 5000).json()["error"]
+    assert error == f"last must be a number such as 30, not '{'9' * 40}...'."
+    assert client.get("/_verdict?clause=cap&clause=history").status_code == 200
+
+
+def test_the_services_own_paths_take_any_query_string(client: httpx.Client) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+    assert client.post("/plan/v1/chat/completions?limit=3&x", json=body).status_code == 200
+    assert client.get("/v1/models?limit=3").status_code == 200
+    assert client.get("/healthz?x=1").status_code == 200
+
+
+def test_the_key_guards_the_service_and_not_the_pages_about_it() -> None:
+    """A test or a browser looks at them, and neither has the client's key."""
+    with Server("plan", api_key="right") as server, httpx.Client(base_url=server.url) as client:
+        for page in ("/", "/healthz", "/_journal", "/_verdict"):
+            assert client.get(page).status_code == 200
+        assert client.get("/v1/models").status_code == 401
+        assert client.post("/v1/chat/completions", json={}).status_code == 401
