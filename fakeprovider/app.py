@@ -25,9 +25,11 @@ from fakeprovider.asgi import (
     discard_body,
     read_body,
     read_head,
+    send_both,
     send_piece,
     send_whole,
     start_stream,
+    whole,
 )
 from fakeprovider.bounded import Bounded
 from fakeprovider.delivery import delivery
@@ -40,6 +42,7 @@ from fakeprovider.playing import Player
 from fakeprovider.protocols.base import Frame
 from fakeprovider.protocols.table import ASIDES, BY_PATH
 from fakeprovider.provider import LONG, Provider
+from fakeprovider.repeats import Answered, Repeats
 from fakeprovider.routing import Route, resolve
 from fakeprovider.steps import Step
 from fakeprovider.transport import transport_of
@@ -77,6 +80,7 @@ class App:
         self._long = asyncio.Lock()
         self._routes: Bounded[str, Route] = Bounded(1 << 20)
         self._pages: ASGIApp = pages(provider, journal, api_key)
+        self._repeats = Repeats(provider)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -122,7 +126,11 @@ class App:
             )
             job.read = True
             job.clock = time.perf_counter()
-            await self._reply(job, receive, send)
+            again = self._repeats.find(job)
+            if again is None:
+                await self._reply(job, receive, send)
+            else:
+                await self._repeat(job, again, send)
         except ApiError as error:
             job.error = error
             await self._refuse(job, receive, send)
@@ -134,6 +142,12 @@ class App:
             await self._refuse(job, receive, send)
         self._record(job)
 
+    async def _repeat(self, job: Job, again: Answered, send: Send) -> None:
+        """Send what was sent before; the journal hears of it as of any exchange."""
+        job.recorded = True
+        self.journal.write(again.told, started=job.started, ms=job.ms())
+        await send_both(send, again.events)
+
     def _record(self, job: Job) -> None:
         """Journal the exchange, once, before its last bytes go out.
 
@@ -141,8 +155,7 @@ class App:
         """
         if not job.recorded:
             job.recorded = True
-            job.seconds = time.perf_counter() - job.clock
-            self.journal.write(exchange_of(job, bodies=self.journal.bodies))
+            job.told = self.journal.write(exchange_of(job, bodies=self.journal.bodies))
 
     async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
         aside = ASIDES.get(job.route.endpoint)
@@ -170,7 +183,9 @@ class App:
         body = job.known.render_whole(job.dialect, completion)
         self._note(job, body)
         self._record(job)
-        await send_whole(send, body, headers=job.headers)
+        events = whole(body, headers=job.headers)
+        self._repeats.keep(job, events)
+        await send_both(send, events)
 
     async def _apart(self, work: Callable[[], _T]) -> _T:
         """In a thread, one at a time: the memory for long bodies is not for several threads."""

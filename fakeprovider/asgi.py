@@ -193,9 +193,24 @@ async def send_whole(
     more: bool = False,
 ) -> None:
     """A JSON reply in one piece; with `more` an empty one must follow, which ends it."""
+    start, content = whole(body, status, headers)
+    await send_both(send, (start, {**content, "more_body": more}))
+
+
+def whole(
+    body: bytes, status: int = 200, headers: tuple[tuple[str, str], ...] = ()
+) -> tuple[Event, Event]:
+    """The two events of a JSON reply in one piece."""
     sent = [_JSON_HEADER, (b"content-length", b"%d" % len(body)), *_encoded(headers)]
-    await send({"type": "http.response.start", "status": status, "headers": sent})
-    await send({"type": "http.response.body", "body": body, "more_body": more})
+    start = {"type": "http.response.start", "status": status, "headers": sent}
+    return start, {"type": "http.response.body", "body": body}
+
+
+async def send_both(send: Send, events: tuple[Event, Event]) -> None:
+    """Send a reply in one piece."""
+    start, body = events
+    await send(start)
+    await send(body)
 
 
 async def start_stream(send: Send, headers: tuple[tuple[str, str], ...] = ()) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import Transport
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from msgspec.structs import replace
 
@@ -27,14 +28,14 @@ from fakeprovider.service_headers import service_headers
 class Job:
     """What is known of a request so far; filled in as it goes.
 
-    `started` is Unix time and `seconds` how long it took. `sent` is what was answered, kept only
+    `started` is Unix time. `sent` is what was answered, kept only
     where the journal wants bodies. `known` is the request as it was read. `transport` is the
     connection under it, if it is in reach; `clocked` is set where the reply had a pace. `turn` is
     what the script went by; None if it was not asked, because of `side`. `attempt` is counted only
     where a fault needs it, `struck` is the fault, `answer` what was sent in place of a reply.
     `begun` says whether any of the reply went out, `answering` whether its head is out or about to.
     `clock` is when the request had come, by `time.perf_counter`; `recorded` says whether the
-    journal has it.
+    journal has it, `told` is what it has of a reply. `plain` says that no fault could have a say.
     """
 
     dialect: Dialect
@@ -43,7 +44,6 @@ class Job:
     method: str = "POST"
     path: str = ""
     started: float = 0.0
-    seconds: float = 0.0
     body: bytes = b""
     read: bool = False
     script: str = ""
@@ -65,6 +65,12 @@ class Job:
     begun: bool = True
     clock: float = 0.0
     recorded: bool = False
+    told: Exchange | None = None
+    plain: bool = True
+
+    def ms(self) -> float:
+        """Milliseconds since the request had come."""
+        return round((perf_counter() - self.clock) * 1000, 3)
 
     @property
     def run(self) -> str:
@@ -118,7 +124,7 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         error=error.message if error else "",
         code=(job.error.code or "") if job.error else "",
         started=job.started,
-        ms=round(job.seconds * 1000, 3),
+        ms=job.ms(),
         cancelled=job.cancelled,
         retry_count=job.head.attempt if job.head.counts else None,
         side=job.side,

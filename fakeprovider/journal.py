@@ -10,7 +10,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -146,9 +146,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def size(self) -> int:
         """Bytes of memory, near enough for a bound."""
-        parts = (self.calls, self.heard, self.violations, self.notes, self.tools)
-        texts = (self.model, self.path, self.run, self.error, self.request, self.response)
-        return 1000 + 400 * sum(map(len, parts)) + sum(len(text or "") for text in texts)
+        parts = len(self.calls) + len(self.heard) + len(self.tools)
+        parts += len(self.violations) + len(self.notes)
+        texts = len(self.model) + len(self.path) + len(self.run) + len(self.error)
+        return 1000 + 400 * parts + texts + len(self.request or "") + len(self.response or "")
 
     def __repr__(self) -> str:
         """In short, a line: what a failing assertion can show of many."""
@@ -192,11 +193,11 @@ class Journal:
         if path:
             self._file = _appendable(Path(path))
 
-    def write(self, exchange: Exchange) -> Exchange:
-        """Add an exchange; returns it with its number."""
+    def write(self, exchange: Exchange, **changes: Any) -> Exchange:
+        """Add an exchange, with `changes` to its fields; returns it with its number."""
         with self._lock:
             self._count += 1
-            exchange = msgspec.structs.replace(exchange, number=self._count)
+            exchange = msgspec.structs.replace(exchange, number=self._count, **changes)
             self._ring.append(exchange)
             self._size += exchange.size
             while len(self._ring) > self._keep or self._size > self._limit:

@@ -111,8 +111,8 @@ class Provider:
     def _strike(self, job: Job, conversation: Conversation, reply: Reply) -> Plan | None:
         """The fault that is due now; none for a side request, which is no turn of the script."""
         orders = job.route.params.orders
-        nobody = reply.fault is None and orders is NONE and self.faults.orders is NONE
-        if nobody or job.turn is None:
+        job.plain = reply.fault is None and orders is NONE and self.faults.orders is NONE
+        if job.plain or job.turn is None:
             return None
         moment = Moment(job.dialect.NAME, conversation, reply, job.turn, job.run, job.head.attempt)
         try:

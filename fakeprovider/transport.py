@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+from collections.abc import Awaitable
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -28,9 +29,9 @@ class _WithTransport:
         self._app = app
         self._extensions = {EXTENSION: transport}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope["extensions"] = self._extensions
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
 
 def protocol_class() -> type[asyncio.Protocol]:

@@ -7,6 +7,7 @@ from fakeprovider.scripts.registry import (
     UnknownScript,
     describe,
     discover,
+    is_builtin,
 )
 
-__all__ = ["GROUP", "Registry", "Script", "UnknownScript", "describe", "discover"]
+__all__ = ["GROUP", "Registry", "Script", "UnknownScript", "describe", "discover", "is_builtin"]

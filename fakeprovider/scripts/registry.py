@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
@@ -76,13 +77,24 @@ def describe(script: Script) -> str:
     return (inspect.getdoc(script) or "").partition("\n")[0]
 
 
-def builtin() -> dict[str, Script]:
+@cache
+def builtin() -> Mapping[str, Script]:
     """The scripts of this package: each module's `SCRIPTS`, by name."""
     package = import_module("fakeprovider.scripts")
     found: dict[str, Script] = {}
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         found.update(getattr(import_module(module.name), "SCRIPTS", {}))
     return found
+
+
+def is_builtin(script: Script) -> bool:
+    """Whether it is a script of this package, which is known to be pure."""
+    return id(script) in _builtin_ids()
+
+
+@cache
+def _builtin_ids() -> frozenset[int]:
+    return frozenset(map(id, builtin().values()))
 
 
 def discover(extra: Mapping[str, Script] | None = None) -> Registry:

@@ -1,0 +1,59 @@
+"""Requests that come again, alike to the last byte: the same answer goes out, without more ado.
+
+Identical runs ask identical things. Only the scripts of this package are not asked again, since
+they are known to be pure; anything else that has a say, such as a gate or a fault, has it anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from fakeprovider.asgi import Event, Head
+from fakeprovider.bounded import Bounded
+from fakeprovider.faults import NONE
+from fakeprovider.job import Job
+from fakeprovider.journal import Exchange
+from fakeprovider.known import LONGEST
+from fakeprovider.provider import Provider
+from fakeprovider.scripts import Script, is_builtin
+
+_LIMIT = 8 << 20  # bytes of what is remembered
+
+Key: TypeAlias = tuple[str, Head, bytes]
+
+
+class Answered(NamedTuple):
+    """A whole reply as the two events that are sent, and what the journal said of it."""
+
+    name: str
+    script: Script
+    events: tuple[Event, Event]
+    told: Exchange
+
+
+class Repeats:
+    """The answers to short requests that only their bytes decided."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._answers: Bounded[Key, Answered] = Bounded(_LIMIT)
+
+    def find(self, job: Job) -> Answered | None:
+        """The answer that was given to the same request, if it would be given again."""
+        provider = self._provider
+        if provider.gate is not None or provider.faults.orders is not NONE:
+            return None
+        found = self._answers.get((job.path, job.head, job.body))
+        if found is not None and provider.scripts.get(found.name) is found.script:
+            return found
+        return None
+
+    def keep(self, job: Job, events: tuple[Event, Event]) -> None:
+        """Remember a whole reply that the journal has heard of, if it may go out again."""
+        script, told = self._provider.scripts[job.script], job.told
+        if told is None or told.request is not None or not is_builtin(script):
+            return
+        if job.plain and len(job.body) <= LONGEST:
+            size = len(job.body) + len(job.path) + len(events[1]["body"]) + told.size + 2000
+            answered = Answered(job.script, script, events, told)
+            self._answers.put((job.path, job.head, job.body), answered, size)
