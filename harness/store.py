@@ -7,7 +7,6 @@ SIGKILL; a durable save uses `FULL` and survives the loss of power too.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from filelock import FileLock, Timeout
 
+from harness.claims import Claims
 from harness.models.base import Message
 from harness.state import (
     CallRecord,
@@ -29,7 +28,7 @@ from harness.state import (
     SideRequest,
     TurnRecord,
 )
-from harness.storage import RunBusy, StaleRun
+from harness.storage import StaleRun
 
 _LISTS: dict[str, type] = {
     "messages": Message,
@@ -77,12 +76,11 @@ class Store:
 
     def __init__(self, path: str | Path, *, busy: float = 10.0) -> None:
         self.path = Path(path)
-        self._locks = self.path.with_name(self.path.name + ".locks")
-        self._locks.mkdir(parents=True, exist_ok=True)
+        self._claims = Claims(self.path.with_name(self.path.name + ".locks"))
         self._connection = sqlite3.connect(
             self.path, timeout=busy, isolation_level=None, check_same_thread=False
         )
-        with FileLock(self._locks / "schema.lock"):  # a change to WAL heeds no busy timeout
+        with self._claims.exclusively("schema"):  # a change to WAL heeds no busy timeout
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.executescript(_SCHEMA)
         self._connection.execute("PRAGMA synchronous=NORMAL")
@@ -101,16 +99,8 @@ class Store:
     @contextmanager
     def claim(self, run_id: str) -> Iterator[None]:
         """Own the run until the context ends; raises `RunBusy` if another owner lives."""
-        name = hashlib.sha256(run_id.encode()).hexdigest()[:32]
-        lock = FileLock(self._locks / f"{name}.lock", timeout=0)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise RunBusy(f"run {run_id!r} is being run by another process") from None
-        try:
+        with self._claims.claim(run_id):
             yield
-        finally:
-            lock.release()
 
     def save(self, state: RunState, *, durable: bool = False) -> None:
         """Append what is new, replace the head; on success the state has the next revision.
