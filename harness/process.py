@@ -11,12 +11,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from harness.cancel import Cancel
+from harness.ends import KEPT, ends, size_of
 from harness.tools import ToolCancelled
 
 ALLOWED = (
@@ -38,16 +39,21 @@ ALLOWED = (
 """Variables that a tool's process inherits; provider keys are not among them."""
 
 PROC = Path("/proc")
-LIMIT = 1_000_000  # bytes of output that are kept
+FLOOD = 256 * 1024 * 1024
+"""Bytes of output on disk with which a process is ended."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a process ended: its exit status (negative: a signal) and what it had written."""
+    """How a process ended: its exit status (negative: a signal) and what it had written.
+
+    `flooded`: it was ended because it wrote too much.
+    """
 
     status: int
     output: str
     timed_out: bool = False
+    flooded: bool = False
 
 
 class ProcessCancelled(ToolCancelled):
@@ -68,15 +74,18 @@ def run_process(
     grace: float = 0.1,
     cwd: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
-    limit: int = LIMIT,
+    limit: int = KEPT,
+    flood: int = FLOOD,
 ) -> Finished:
     """Run `command`, stdout and stderr together, until it ends; nothing of its group is left.
 
     Inside a tool pass `cancel=ctx.cancel`: without it a cancelled run leaves the command to its
     timeout. After `timeout` seconds, or when `cancel` is set, the group gets SIGTERM and, `grace`
-    seconds later, SIGKILL. Of the output the last `limit` bytes are kept. `environment` is the
-    whole environment (default: `tool_environment()`). Raises `ProcessCancelled` with the output
-    so far, `OSError` where the command cannot be started.
+    seconds later, SIGKILL. Output goes to a file: `limit` bytes of it are kept, a quarter from the
+    beginning and the rest from the end, with words between them; a process that writes more than
+    `flood` bytes is ended too, and the output says so. `environment` is the whole environment
+    (default: `tool_environment()`). Raises `ProcessCancelled` with the output so far, `OSError`
+    where the command cannot be started.
     """
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
@@ -89,25 +98,32 @@ def run_process(
             start_new_session=True,
         )
         try:
-            came = _wait(process, cancel, timeout)
+            came = _wait(process, cancel, timeout, lambda: size_of(output) > flood)
         finally:
             end_group(process, grace)
-        said = _tail(output, limit)
+        said = ends(output, limit)
+    if came == "flood":
+        said += f"\n[ended: it wrote more than {flood} bytes]\n"
     if came == "cancelled":
         raise ProcessCancelled(said)
-    return Finished(process.returncode, said, came == "timeout")
+    return Finished(process.returncode, said, came == "timeout", came == "flood")
 
 
 def _wait(
-    process: subprocess.Popen[bytes], cancel: Cancel | None, timeout: float | None
-) -> Literal["end", "cancelled", "timeout"]:
-    """Wait for the end, the signal or the time, and say which came first."""
+    process: subprocess.Popen[bytes],
+    cancel: Cancel | None,
+    timeout: float | None,
+    floods: Callable[[], bool],
+) -> Literal["end", "cancelled", "timeout", "flood"]:
+    """Wait for the end, the signal, the time or too much output, and say which came first."""
     end = None if timeout is None else time.monotonic() + timeout
     pause = 0.001
     while process.poll() is None:
         left = pause if end is None else min(pause, end - time.monotonic())
         if left <= 0:
             return "timeout"
+        if floods():
+            return "flood"
         if cancel is None:
             time.sleep(left)
         elif cancel.wait_sync(left):
@@ -154,10 +170,3 @@ def _signal(group: int, number: int) -> bool:
     except PermissionError:  # macOS: only zombies are left
         return False
     return True
-
-
-def _tail(output: BinaryIO, limit: int) -> str:
-    size = output.seek(0, os.SEEK_END)
-    output.seek(max(0, size - limit))
-    text = output.read().decode("utf-8", "replace")
-    return text if size <= limit else f"[{size - limit} bytes left out]\n{text}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.ends import ends
 from harness.process import run_process
 from harness.tools import PermanentToolError, Tool, ToolContext, ToolError
 from harness.verify.patterns import NOISE, matches, relative
@@ -55,9 +56,10 @@ def read_file(root: Path) -> Tool:
         place = _inside(root, path)
         if not place.is_file():
             raise ToolError(f"no such file: {path}. Call list_files to see what exists.")
-        return place.read_text(encoding="utf-8", errors="replace")
+        with place.open("rb") as file:
+            return ends(file)
 
-    about = "Read one file and return its contents."
+    about = "Read one file and return its contents; of a very long one, both ends."
     return Tool("read_file", about, _object("path"), run, read_only=True)
 
 

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 
 import httpx
 
+from harness import quantities
+
 from .address import api_key as find_key
 from .address import endpoint
 from .base import CancelSignal, Message, ModelReply, ToolSpec
 from .connection import Connection
-from .exchange import Assembler, Exchange
+from .exchange import LARGEST, Assembler, Exchange
 from .timeouts import Timeouts
 from .wire import Memo, ToolMemo, encode
 
@@ -27,6 +29,8 @@ class HttpModel(ABC):
         stream: ask for the reply in pieces. The reply returned is the same.
         timeouts: see `Timeouts`.
         headers: sent with each request, over the client's own.
+        largest: bytes that an answer may have, the frames of a stream included; more is a
+            `ModelError`. None: no limit.
         options: further fields of each request body, such as `{"temperature": 0}`.
         transport: an httpx transport instead of the network, for tests.
 
@@ -47,6 +51,7 @@ class HttpModel(ABC):
         *,
         stream: bool = False,
         timeouts: Timeouts | None = None,
+        largest: int | None = LARGEST,
         headers: Mapping[str, str] | None = None,
         options: Mapping[str, Any] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
@@ -55,6 +60,8 @@ class HttpModel(ABC):
         self.stream = stream
         self._options = dict(options or {})
         self._timeouts = timeouts or Timeouts()
+        quantities.whole("largest", largest, 1)
+        self._largest = largest
         self._memo = Memo(self._entry)
         self._tools = ToolMemo(self._tool)
         key = find_key(api_key, self.key_variable)
@@ -77,7 +84,13 @@ class HttpModel(ABC):
         """Send one request and return the whole reply. `on_text` gets each piece as it comes."""
         # the position in the conversation makes an id that the conversation does not have yet
         assembler = self.assembler(f"call_{len(messages)}", on_text)
-        exchange = Exchange(self._connection, self._timeouts, assembler, stream=self.stream)
+        exchange = Exchange(
+            self._connection,
+            self._timeouts,
+            assembler,
+            stream=self.stream,
+            largest=self._largest,
+        )
         return await exchange.run(self._encode(messages, tools, max_output), cancel)
 
     async def aclose(self) -> None:

@@ -24,6 +24,10 @@ AFTER_FINISH = 5.0
 AFTER_END = 0.05
 """Seconds for the server to end its body after the last event, so that the socket is reused."""
 
+LARGEST = 256 * 1024 * 1024
+"""Bytes that an answer may have: the longest replies of today's models, streamed with a token per
+event, have a fifth of it."""
+
 _ERROR_BYTES = 65_536
 
 
@@ -74,11 +78,13 @@ class Exchange:
         assembler: Assembler,
         *,
         stream: bool,
+        largest: int | None = LARGEST,
     ) -> None:
         self._connection = connection
         self._timeouts = timeouts
         self._assembler = assembler
         self._stream = stream
+        self._largest = largest
         self._sent = False
         self._events = 0
         self._timer: asyncio.Timeout
@@ -132,7 +138,7 @@ class Exchange:
                 raise await self._refusal(response)
             if self._is_stream(response):
                 return await self._read_events(response)
-            return self._decode(await response.aread())
+            return self._decode(await self._read_whole(response))
         finally:
             await response.aclose()
 
@@ -158,9 +164,20 @@ class Exchange:
             text = describe(body)[0][:200]
             raise self._broken(f"unreadable reply ({error}): {text}") from error
 
-    async def _read_events(self, response: httpx.Response) -> ModelReply:
-        parser = SSEParser()
+    async def _read_whole(self, response: httpx.Response) -> bytes:
+        body = bytearray()
         async for chunk in response.aiter_bytes():
+            body += chunk
+            if self._exceeds(len(body)):
+                raise self._too_large(ModelReply(body.decode("utf-8", "replace")))
+        return bytes(body)
+
+    async def _read_events(self, response: httpx.Response) -> ModelReply:
+        parser, size = SSEParser(), 0
+        async for chunk in response.aiter_bytes():
+            size += len(chunk)
+            if self._exceeds(size):
+                raise self._too_large(self._assembler.partial())
             self._take(parser.feed(chunk))
         self._take(parser.close())
         return self._or_partial("the stream ended before the reply did")
@@ -205,6 +222,13 @@ class Exchange:
         if self._events:
             return f"timeout: the stream was silent for {limits.stall} s"
         return f"timeout: no first event within {limits.first} s"
+
+    def _exceeds(self, size: int) -> bool:
+        return self._largest is not None and size > self._largest
+
+    def _too_large(self, partial: ModelReply) -> ModelError:
+        """Not to be asked for again: it was paid for, and would be as large."""
+        return ModelError(f"the reply has more than {self._largest:,} bytes", partial=partial)
 
     def _broken(self, message: str) -> ModelError:
         return ModelError(message, retryable=True, partial=self.partial)

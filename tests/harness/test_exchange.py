@@ -264,3 +264,27 @@ def test_one_client_may_be_used_in_several_event_loops_at_once(wire: Any) -> Non
     with ThreadPoolExecutor(3) as threads:
         assert list(threads.map(ask, "abc")) == ["a", "b", "c"]
     assert closed_early == []
+
+
+# ---------------------------------------------------------------- a reply without an end
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_reply_that_grows_without_end_is_refused_and_charged(wire: Any, stream: bool) -> None:
+    """Memory is bounded; what came is charged by its bytes, and it is not asked for again."""
+    text = "x" * 500
+    pieces = [wire.D({"content": text})] * 200
+    whole = wire.json(wire.whole({"content": text * 200}))
+    error = wire.error(pieces if stream else whole, stream=stream, largest=50_000)
+    assert str(error) == "the reply has more than 50,000 bytes"
+    assert error.retryable is False
+    assert 20_000 < len(error.partial.text) < 200_000
+    assert error.partial.usage is None or error.partial.usage.estimated
+
+
+def test_a_reply_of_the_largest_size_is_taken(wire: Any) -> None:
+    body = wire.whole({"content": "x" * 1_000})
+    assert wire.reply(wire.json(body), stream=False, largest=len(body)).text == "x" * 1_000
+    assert wire.reply(wire.json(body), stream=False, largest=None).text == "x" * 1_000
+    with pytest.raises(ValueError, match="largest is a whole number, 1 or more, or None"):
+        ChatModel("http://x", largest=0)

@@ -413,10 +413,20 @@ def test_a_process_sees_no_provider_key(monkeypatch: pytest.MonkeyPatch) -> None
     assert "PATH=" in inherited
 
 
-def test_a_process_reports_its_status_and_the_end_of_a_long_output() -> None:
+def test_a_process_reports_its_status_and_both_ends_of_a_long_output() -> None:
     done = run_process(["sh", "-c", "seq 1 100; exit 3"], limit=8)
     assert done.status == 3
-    assert done.output == "[284 bytes left out]\n\n99\n100\n"
+    assert done.output == "1\n\n[284 bytes left out]\n9\n100\n"
+
+
+def test_a_process_that_floods_is_ended_and_its_output_says_so() -> None:
+    """Whatever it writes, what is kept of it is bounded, in memory and on disk."""
+    began = time.monotonic()
+    done = run_process(["yes"], limit=40, flood=1_000_000, timeout=30)
+    assert time.monotonic() - began < 15
+    assert (done.flooded, done.timed_out, done.status) == (True, False, -signal.SIGTERM)
+    assert done.output.endswith("y\n\n[ended: it wrote more than 1000000 bytes]\n")
+    assert len(done.output) < 150
 
 
 def test_a_rejected_call_stays_rejected_when_the_run_is_cancelled(ledger: Any) -> None:
