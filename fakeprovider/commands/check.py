@@ -19,7 +19,7 @@ from fakeprovider import yamlscripts
 )
 @click.pass_context
 def check(context: click.Context, paths: tuple[Path, ...]) -> None:
-    """Check YAML scripts: files, or folders of them.
+    """Check YAML scripts: files, or folders of them (hidden ones and node_modules left out).
 
     Each problem is told as FILE:LINE, what was found, and what is allowed. Exit status 1 if there
     is any.
@@ -27,7 +27,10 @@ def check(context: click.Context, paths: tuple[Path, ...]) -> None:
     right: list[str] = []
     wrong = 0
     for path in paths:
-        scripts, problems = yamlscripts.check(path)
+        try:
+            scripts, problems = yamlscripts.check(path)
+        except OSError as error:
+            raise click.ClickException(f"cannot read {path}: {error.strerror}") from error
         right += scripts
         wrong += len(problems)
         for problem in problems:

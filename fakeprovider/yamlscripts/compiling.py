@@ -12,6 +12,7 @@ from fakeprovider.faults import BadFault, plan
 from fakeprovider.recording.requests import Volatile
 from fakeprovider.replies import Pace, Reply, ToolCall, call
 from fakeprovider.yamlscripts.conditions import Condition, condition
+from fakeprovider.yamlscripts.impossible import check_possible
 from fakeprovider.yamlscripts.language import ANSWER, KINDS, SPEECH
 from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.program import END, Case, Program, Turn
@@ -52,10 +53,14 @@ def _program(document: Node, name: str, problems: Problems) -> YamlScript | None
     layout.check_labels()
     if len(problems.found) > before:
         return None
+    program = Program(tuple(layout.turns), tuple(layout.after), layout.labels)
+    check_possible(program, layout.nodes, problems)
+    if len(problems.found) > before:
+        return None
     return YamlScript(
         name=written.get("name", name),
         description=written.get("description", ""),
-        program=Program(tuple(layout.turns), tuple(layout.after), layout.labels),
+        program=program,
         turn_from=written.get("turn_from", "start"),
         turn_offset=written.get("turn_offset", 0),
         tools={asked: _target(one) for asked, one in written.get("tools", {}).items()},
@@ -117,6 +122,7 @@ class _Layout:
     problems: Problems
     pace: Pace | None
     turns: list[Turn] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
     after: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     label_lines: dict[str, int] = field(default_factory=dict)
@@ -126,7 +132,7 @@ class _Layout:
 
     def rules(self, node: Node) -> None:
         """One turn with the rules as its cases, for ever."""
-        self._add(Turn(tuple(self._cases(node))), 0)
+        self._add(Turn(tuple(self._cases(node))), node, 0)
 
     def block(self, items: tuple[Node, ...]) -> None:
         """Turns in a row."""
@@ -157,7 +163,7 @@ class _Layout:
         self._label(node)
         start = len(self.turns)
         self.block(node.fields["loop"].items)
-        one_round = self.turns[start:]
+        one_round = list(zip(self.turns[start:], self.nodes[start:], strict=True))
         if "times" not in node.fields:
             if one_round and not self.closed:
                 self.after[-1] = start
@@ -169,8 +175,8 @@ class _Layout:
             if len(self.turns) + len(one_round) > MOST_TURNS:
                 self.problems.add(node.line, f"the script has more than {MOST_TURNS} turns")
                 return
-            for turn in one_round:
-                self._add(turn, len(self.turns) + 1)
+            for turn, written in one_round:
+                self._add(turn, written, len(self.turns) + 1)
 
     def _turn(self, node: Node) -> None:
         if "times" in node.fields:
@@ -186,10 +192,11 @@ class _Layout:
         else:
             cases = tuple(self._case(node))
         expect = node.value.get("expect", {})
-        self._add(Turn(cases, expect), len(self.turns) + 1)
+        self._add(Turn(cases, expect), node, len(self.turns) + 1)
 
-    def _add(self, turn: Turn, after: int) -> None:
+    def _add(self, turn: Turn, written: Node, after: int) -> None:
         self.turns.append(turn)
+        self.nodes.append(written)
         self.after.append(after)
 
     def _label(self, node: Node) -> None:

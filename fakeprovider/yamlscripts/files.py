@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def check(path: Path | str) -> tuple[dict[str, FileScript], list[Problem]]:
     if not files:
         problems.append(Problem(str(top), 1, f"no scripts here; allowed: {' and '.join(SUFFIXES)}"))
     for file in files:
-        script, found = read_script(file.read_bytes(), file.stem, str(file))
+        script, found = _read_file(file, top)
         problems += found
         if script is None:
             continue
@@ -51,6 +52,17 @@ def check(path: Path | str) -> tuple[dict[str, FileScript], list[Problem]]:
         homes[script.name] = file
         scripts[script.name] = script
     return scripts, problems
+
+
+def _read_file(file: Path, top: Path) -> tuple[FileScript | None, list[Problem]]:
+    """One file of a folder that cannot be read is a problem of that file."""
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        if file == top:
+            raise
+        return None, [Problem(str(file), 1, f"cannot be read: {error.strerror}")]
+    return read_script(text, file.stem, str(file))
 
 
 def read_script(
@@ -73,11 +85,28 @@ def read_script(
 
 
 def script_files(top: Path) -> Iterator[Path]:
-    """The file itself, or the script files of a folder in order of their paths."""
+    """The file itself, or the script files of a folder in order of their paths.
+
+    Hidden files and folders are passed over, and folders of other people's files: node_modules and
+    virtual environments.
+    """
     if top.is_dir():
-        yield from sorted(file for file in top.rglob("*") if file.suffix in SUFFIXES)
+        yield from sorted(_below(top))
     else:
         yield top
+
+
+def _below(top: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if not _foreign(Path(folder, name))]
+        for name in files:
+            if not name.startswith(".") and Path(name).suffix in SUFFIXES:
+                yield Path(folder, name)
+
+
+def _foreign(folder: Path) -> bool:
+    hidden = folder.name.startswith(".")
+    return hidden or folder.name == "node_modules" or (folder / "pyvenv.cfg").exists()
 
 
 def stamps(top: Path) -> Mapping[Path, tuple[int, int]]:

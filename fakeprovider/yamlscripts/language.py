@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 from fakeprovider.pacing import PROFILES
 from fakeprovider.recording.requests import FIELDS
 from fakeprovider.replies import Finish
 from fakeprovider.yamlscripts import templates
+from fakeprovider.yamlscripts.conditions import text_match
 from fakeprovider.yamlscripts.nodes import Node, Problems, walk
-from fakeprovider.yamlscripts.patterns import BadPattern, Pattern
+from fakeprovider.yamlscripts.patterns import BadPattern, Pattern, SlowPattern
 from fakeprovider.yamlscripts.shapes import (
     YES_OR_NO,
     Anything,
@@ -51,6 +53,23 @@ def _bad_template(value: str, more: Sequence[str] = ()) -> str:
     except templates.BadTemplate as error:
         return str(error)
     return ""
+
+
+def _empty_range(value: Mapping[str, Any]) -> str:
+    least, most = value.get("at_least", 0), value.get("at_most", math.inf)
+    return "" if least <= most else f"no number is at least {least} and at most {most}"
+
+
+def _contradiction(value: Mapping[str, Any]) -> str:
+    """Where the whole text is given, what else is asked of it can be decided at once."""
+    if "equals" not in value:
+        return ""
+    others = {key: value[key] for key in ("contains", "matches") if key in value}
+    try:
+        fits = text_match(others)(value["equals"])
+    except SlowPattern as error:
+        return str(error)
+    return "" if fits else f"the text of 'equals' is not one for {' and '.join(map(repr, others))}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +118,7 @@ COUNT: Shape = Either(
                 "at_most": (whole(), "The greatest number that counts."),
             },
             least=("at_least", "at_most"),
+            flaw=_empty_range,
         ),
     )
 )
@@ -108,7 +128,9 @@ _MATCHES = {
     "matches": (_REGEX, "A regular expression (Python's) that must be found in it."),
     "equals": (_TEXT, "The whole of it."),
 }
-MATCHER: Shape = Either((_TEXT, Fields("a match", _MATCHES, least=tuple(_MATCHES))))
+MATCHER: Shape = Either(
+    (_TEXT, Fields("a match", _MATCHES, least=tuple(_MATCHES), flaw=_contradiction))
+)
 _RESULT_MATCH = {
     **_MATCHES,
     "tool": (_TOOL, "The tool that answered."),
@@ -120,7 +142,7 @@ _RESULT_MATCH = {
 RESULT: Shape = Either(
     (
         OneOf(("any", "none")),
-        Fields("a result", _RESULT_MATCH, least=tuple(_RESULT_MATCH)),
+        Fields("a result", _RESULT_MATCH, least=tuple(_RESULT_MATCH), flaw=_contradiction),
     )
 )
 CONDITION = Named("condition", lambda: _CONDITION)

@@ -83,10 +83,7 @@ class Program:
     @cached_property
     def _fixed(self) -> tuple[list[int], int] | None:
         """The places in order until they repeat, and where they repeat from; None if it varies."""
-        targets = [
-            {self._next(place, case) for case in turn.cases}
-            for place, turn in enumerate(self.turns)
-        ]
+        targets = [self.after_turn(place) for place in range(len(self.turns))]
         if any(len(found) > 1 for found in targets):
             return None
         steps, place = [0], 0
@@ -96,6 +93,10 @@ class Program:
                 return steps, steps.index(place)
             steps.append(place)
         return steps, len(steps) - 1  # the end follows itself
+
+    def after_turn(self, place: int) -> set[int]:
+        """The places that the turn at `place` may lead to."""
+        return {self._next(place, case) for case in self.turns[place].cases}
 
     def _next(self, place: int, case: Case) -> int:
         if case.goto == END:
@@ -112,7 +113,7 @@ class Program:
 
     def _step(self, place: int, number: int, conversation: Conversation) -> int:
         turn = self.turns[place]
-        if len({self._next(place, case) for case in turn.cases}) == 1:
+        if len(self.after_turn(place)) == 1:
             return self._next(place, turn.cases[0])
         case = turn.choose(_as_it_was(conversation, number))
         if case is None:

@@ -154,12 +154,17 @@ class MapOf:
 
 @dataclass(frozen=True)
 class Fields:
-    """A mapping with named keys; `needs` are those it must have, `one_of` groups exclude."""
+    """A mapping with named keys.
+
+    `needs` are those it must have, `least` those of which it must have one; `flaw` says what is
+    wrong with values that are right each by itself, "" for nothing.
+    """
 
     name: str
     fields: Mapping[str, tuple[Shape, str]]
     needs: tuple[str, ...] = ()
     least: tuple[str, ...] = field(default=())
+    flaw: Callable[[Mapping[str, Any]], str] = lambda value: ""
 
     def says(self) -> str:
         return f"{self.name} (a mapping with {', '.join(self.fields)})"
@@ -171,6 +176,7 @@ class Fields:
         if not self.takes(node):
             _refuse(self, node, problems)
             return
+        before = len(problems.found)
         for key, inner in node.fields.items():
             if key in self.fields:
                 self.fields[key][0].check(inner, problems)
@@ -185,6 +191,8 @@ class Fields:
                 problems.add(
                     node.line, f"{self.name} needs at least one of {', '.join(self.least)}"
                 )
+        if len(problems.found) == before and (flaw := self.flaw(node.value)):
+            problems.add(node.line, flaw)
 
     def _unknown(self, key: str) -> str:
         near = difflib.get_close_matches(key, self.fields, n=1)

@@ -56,6 +56,28 @@ def test_check_tells_file_and_line_and_fails(tmp_path: Path) -> None:
     assert run("check", str(tmp_path / "gone"))[0] == 2
 
 
+def test_a_folder_of_somebody_elses_files_is_passed_over(tmp_path: Path) -> None:
+    """Virtual environments by any name, node_modules, hidden folders and files: not ours."""
+    write(tmp_path, mine="turns: [{say: x}]")
+    for name in (".venv", "env", "node_modules", ".github", "deep/node_modules"):
+        (tmp_path / name).mkdir(parents=True)
+        write(tmp_path / name, workflow="jobs: {}")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("")
+    (tmp_path / ".pre-commit-config.yaml").write_text("repos: []")
+    (tmp_path / "folder.yaml").mkdir()
+    write(tmp_path / "folder.yaml", inner="turns: [{say: y}]")
+    assert run("check", str(tmp_path)) == (0, "2 scripts right: inner, mine\n")
+    assert run("check", str(tmp_path / ".github"))[0] == 1  # asked for, it is looked at
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_of_that_file(tmp_path: Path) -> None:
+    write(tmp_path, good="turns: [{say: x}]")
+    (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
+    status, text = run("check", str(tmp_path))
+    assert status == 1
+    assert f"{tmp_path}/gone.yaml:1: cannot be read: No such file or directory\n" in text
+
+
 def test_schema_is_the_language() -> None:
     status, text = run("schema")
     assert status == 0

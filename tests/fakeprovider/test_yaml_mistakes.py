@@ -231,6 +231,38 @@ MISTAKES = [
     ),
     ("name", "name: a/b\nturns: [{say: x}]", "1: found text 'a/b'; allowed: a script's name"),
     (
+        "empty-range",
+        "turns:\n  - say: x\n    expect: {prompt_tokens: {at_least: 5, at_most: 4}}",
+        "3: no number is at least 5 and at most 4",
+    ),
+    (
+        "equals-and-contains",
+        "turns:\n  - say: x\n    expect: {user: {equals: ab, contains: [a, c]}}",
+        "3: the text of 'equals' is not one for 'contains'",
+    ),
+    (
+        "after-end",
+        "turns:\n  - say: x\n    goto: end\n  - say: y\n  - say: z",
+        "4: this turn is never reached: nothing leads to it\n"
+        "5: this turn is never reached: nothing leads to it",
+    ),
+    (
+        "turn-elsewhere",
+        "turns:\n  - say: x\n  - cases:\n    - when: {turn: 2}\n      say: y\n    - say: z",
+        "4: this condition can never hold: the turn is 1 here",
+    ),
+    (
+        "excludes-itself",
+        "rules:\n  - when: {turn: [1, 2], not: {turn: {at_most: 7}}}\n    say: y\n  - say: z",
+        "2: this condition can never hold: its parts exclude each other",
+    ),
+    (
+        "always",
+        "rules:\n  - when: {any: [{last_result: any}, {last_result: none}]}\n    say: y\n"
+        "  - say: z",
+        "4: this case is never reached: the one on line 2 holds always",
+    ),
+    (
         "alias",
         "turns: &a\n  - say: x\n    expect: {seen: *a}",
         "an alias stands inside what it refers to",
@@ -289,6 +321,7 @@ BEYOND_FORM = """
     twice tool-name call-id same-ids impossible stop-and-call fault fault-name fault-value
     else-first goto label-twice pace-long pace-top
     label-end after-loop times loop-and-say cases-and-say endless-in-loop too-many both
+    empty-range equals-and-contains after-end turn-elsewhere excludes-itself always
     repeat-rules regex template-open template-source template-code template-call
     template-filter template-count template-quote
 """
