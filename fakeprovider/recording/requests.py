@@ -7,13 +7,13 @@ volatile, and is then left out of the comparison on both sides.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fakeprovider.arguments import parsed
 from fakeprovider.conversation import Call, Conversation, Message, Offered
+from fakeprovider.patterns import Pattern
 
 Request: TypeAlias = dict[str, Any]
 """`{"model", "tools", "messages"}`, plain JSON."""
@@ -31,7 +31,7 @@ class Volatile:
     results: results of these tools. arguments: arguments of these names, of any call.
     """
 
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     fields: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
     arguments: frozenset[str] = frozenset()
@@ -41,14 +41,14 @@ class Volatile:
         """From the entries of a script's `volatile`."""
         named = [one for one in written if isinstance(one, Mapping)]
         return cls(
-            tuple(re.compile(one) for one in written if isinstance(one, str)),
+            tuple(Pattern(one) for one in written if isinstance(one, str)),
             frozenset(one["field"] for one in named if "field" in one),
             frozenset(one["result_of"] for one in named if "result_of" in one),
             frozenset(one["argument"] for one in named if "argument" in one),
         )
 
     def mask(self, request: Request) -> Request:
-        """The request as it is compared."""
+        """The request as it is compared. Raises `SlowPattern`."""
         return {
             "model": _MASK if "model" in self.fields else request["model"],
             "tools": _MASK if "tools" in self.fields else self._tools(request["tools"]),
@@ -79,7 +79,7 @@ class Volatile:
     def _text(self, value: Any) -> Any:
         if isinstance(value, str):
             for pattern in self.patterns:
-                value = pattern.sub(_MASK, value)
+                value = pattern.replace(value, _MASK)
             return value
         if isinstance(value, Mapping):
             return {key: self._text(inner) for key, inner in value.items()}

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from fakeprovider.catalogue import Closing, Target
 from fakeprovider.conversation import Conversation
 from fakeprovider.faults import BadFault, plan
+from fakeprovider.patterns import SlowPattern
 from fakeprovider.recording.requests import Volatile
 from fakeprovider.replies import Pace, Reply, ToolCall, call
 from fakeprovider.yamlscripts.conditions import Condition, condition
@@ -83,13 +84,17 @@ def _recording(document: Node, name: str, problems: Problems) -> RecordedScript 
             problems.add(exchange.line, str(error))
     if len(problems.found) > before:
         return None
-    return RecordedScript(
-        name=written.get("name", name),
-        description=written.get("description", ""),
-        requests=whole_requests(written["recorded"], replies),
-        replies=tuple(replies),
-        volatile=Volatile.of(written.get("volatile", [])),
-    )
+    try:
+        return RecordedScript(
+            name=written.get("name", name),
+            description=written.get("description", ""),
+            requests=whole_requests(written["recorded"], replies),
+            replies=tuple(replies),
+            volatile=Volatile.of(written.get("volatile", [])),
+        )
+    except SlowPattern as error:
+        problems.add(document.key_lines["volatile"], str(error))
+        return None
 
 
 def _pace(document: Node, problems: Problems) -> Pace | None:

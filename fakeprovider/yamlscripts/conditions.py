@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation, Result
-from fakeprovider.yamlscripts.patterns import Pattern
+from fakeprovider.patterns import Pattern
 
 Condition: TypeAlias = Callable[[Conversation], bool]
 TextMatch: TypeAlias = Callable[[str], bool]

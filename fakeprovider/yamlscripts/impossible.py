@@ -42,8 +42,8 @@ def check_possible(program: Program, nodes: Sequence[Node], problems: Problems) 
         return
     numbers: dict[int, list[int]] = {id(node): [] for node in nodes}  # a block's turns come again
     for number, places in enumerate(ways.places):
-        for node in {id(nodes[place]) for place in places if place < len(nodes)}:
-            numbers[node].append(number)
+        for written in {id(nodes[place]) for place in places if place < len(nodes)}:
+            numbers[written].append(number)
     for node in {id(node): node for node in nodes}.values():
         if not numbers[id(node)]:
             problems.add(node.line, "this turn is never reached: nothing leads to it")
@@ -175,7 +175,8 @@ class _Numbers:
     @classmethod
     def of(cls, ways: _Ways, found: Iterable[int]) -> _Numbers:
         """From those below the length of the ways."""
-        once, often = [], []
+        once: list[int] = []
+        often: list[int] = []
         for one in found:
             (once if one < ways.repeats else often).append(one)
         return cls(tuple(once), tuple(often), len(ways.places) - ways.repeats)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.errors import ApiError
+from fakeprovider.patterns import SlowPattern
 from fakeprovider.recording.requests import (
     Request,
     Volatile,
@@ -23,7 +24,10 @@ from fakeprovider.replies import Reply
 
 @dataclass(frozen=True)
 class RecordedScript:
-    """A script whose replies are found by the whole request, less what is volatile."""
+    """A script whose replies are found by the whole request, less what is volatile.
+
+    Raises `SlowPattern` if a volatile pattern takes too long on what was recorded.
+    """
 
     name: str
     description: str
@@ -44,7 +48,11 @@ class RecordedScript:
 
     def __call__(self, conversation: Conversation) -> Reply:
         """The reply to this request; raises `ApiError`, naming the first message that differs."""
-        sent = self.volatile.mask(without_secrets(request_of(conversation)))
+        try:
+            sent = self.volatile.mask(without_secrets(request_of(conversation)))
+        except SlowPattern as error:
+            told = f"Script {self.name!r}, turn {conversation.turn}: volatile: {error}."
+            raise ApiError(400, told, code="script_failed", retry=False) from None
         place = self._places.get(key_of(sent))
         if place is None:
             raise self._drifted(sent, conversation)

@@ -9,10 +9,10 @@ from typing import TypeAlias
 from fakeprovider.catalogue import Closing, Target
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
+from fakeprovider.patterns import SlowPattern
 from fakeprovider.replies import Reply
 from fakeprovider.scripts.ending import ScriptRanOut, ran_out
 from fakeprovider.yamlscripts.expectations import differences, drifted
-from fakeprovider.yamlscripts.patterns import SlowPattern
 from fakeprovider.yamlscripts.program import Lost, Program
 from fakeprovider.yamlscripts.templates import Missing
 

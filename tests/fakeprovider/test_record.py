@@ -236,6 +236,23 @@ def test_a27_declared_volatile_parts_are_not_compared(
     assert "message 1 differs" in asked(client, "/rec/v1", other).json()["error"]["message"]
 
 
+def test_a_volatile_pattern_that_backtracks_is_an_error_and_holds_up_nobody(
+    player: tuple[Server, httpx.Client],
+) -> None:
+    """It has the time limit of every pattern; on what was recorded, the file is refused."""
+    client = replayed(player, recording(SCHEDULED, volatile=["^(a|aa)+$"]))
+    slow = asked(client, "/rec/v1", sent("a" * 60 + "b"))
+    assert slow.status_code == 400
+    assert slow.json()["error"]["code"] == "script_failed"
+    assert slow.json()["error"]["message"].startswith(
+        "Script 'rec', turn 1: volatile: the pattern '^(a|aa)+$' took more than 0.1 s on a text of "
+        "61 characters"
+    )
+    long = {"request": {"model": "m", "messages": [{"user": "a" * 60 + "b"}]}, "say": "x"}
+    _, problems = read_script(recording(long, volatile=["^(a|aa)+$"]), "rec")
+    assert ["took more than 0.1 s" in one.message for one in problems] == [True]
+
+
 def test_arguments_and_fields_can_be_volatile_too(player: tuple[Server, httpx.Client]) -> None:
     late = json.loads(json.dumps(sent()))
     late["messages"][2]["tool_calls"][0]["function"]["arguments"] = '{"at": "10"}'

@@ -25,7 +25,17 @@ class Pattern:
         try:
             return self._compiled.search(text, timeout=SECONDS)
         except TimeoutError:
-            raise SlowPattern(
-                f"the pattern {self._compiled.pattern!r} took more than {SECONDS:g} s on a text of "
-                f"{len(text)} characters: it backtracks, so avoid repeats within repeats"
-            ) from None
+            raise self._too_slow(text) from None
+
+    def replace(self, text: str, by: str) -> str:
+        """The text with `by`, as it is, in place of each match. Raises `SlowPattern`."""
+        try:
+            return self._compiled.sub(lambda match: by, text, timeout=SECONDS)
+        except TimeoutError:
+            raise self._too_slow(text) from None
+
+    def _too_slow(self, text: str) -> SlowPattern:
+        return SlowPattern(
+            f"the pattern {self._compiled.pattern!r} took more than {SECONDS:g} s on a text of "
+            f"{len(text)} characters: it backtracks, so avoid repeats within repeats"
+        )
