@@ -6,12 +6,9 @@ import sys
 from collections.abc import Iterator
 from decimal import Decimal
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.grid import Grid, show_grid
 from benchmarks.report import Report, Row
-from benchmarks.tables import usd
+from benchmarks.tables import console, usd
 
 HEADERS = (
     "condition",
@@ -25,8 +22,7 @@ HEADERS = (
     "ended by",
     "verdict",
 )
-NUMBERS = (2, 3, 4, 7)
-PIPED = 150  # columns where standard output is no terminal
+NUMBERS = frozenset({2, 3, 4, 7})
 
 
 def render_pairs(report: Report, form: str) -> None:
@@ -79,19 +75,7 @@ def _markdown(lines: list[tuple[str, ...]], notes: list[str]) -> str:
 
 
 def _print(report: Report, lines: list[tuple[str, ...]]) -> None:
-    out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
-    table = Table(
-        title=f"{report.scenario} · {report.harness}",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for place, header in enumerate(HEADERS):
-        number = place in NUMBERS
-        table.add_column(header, justify="right" if number else "left", no_wrap=number)
-    for line in lines:
-        table.add_row(*line)
-    out.print(table)
+    out = console()
+    show_grid(Grid(f"{report.scenario} · {report.harness}", HEADERS, lines, NUMBERS), out)
     for note in report.notes:
         out.print(note, markup=False)

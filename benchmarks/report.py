@@ -27,9 +27,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One run under one policy. Tokens are per turn, `cost_usd` is exact, times are in ms.
 
     `harness_ms` is what neither the provider nor the tools used of `wall_ms`. `status` None means
-    that it could not be observed (another harness's process says only how it ended). `extra` is
-    what a scenario measures beside, a column each; `prompt_parts` are tokens per request of what
-    the prompts are made of, where they were weighed.
+    that it could not be observed (another harness's process says only how it ended). `estimated`
+    says that the totals hold a request whose usage is not known and was taken at its most. `run_id`
+    is the one in the lines of a `--trace`, None where another harness ran; `run_ids` are those of a
+    row of several runs, of which `run_id` is the last.
+    `extra` is what a scenario measures beside, a column each; `prompt_parts` are tokens per request
+    of what the prompts are made of, where they were weighed.
     """
 
     policy: str
@@ -46,6 +49,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     effects: dict[str, list[str]] = {}
     wall_ms: float = 0.0
     harness_ms: float | None = None
+    estimated: bool = False
+    run_id: str | None = None
+    run_ids: list[str] = []
     extra: dict[str, Any] = {}
     prompt_parts: dict[str, list[int]] = {}
 

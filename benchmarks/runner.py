@@ -132,6 +132,8 @@ def to_row(name: str, state: RunState, workspace: Workspace, wall_ms: float, too
         effects=effects(workspace),
         wall_ms=round(wall_ms, 3),
         harness_ms=round(max(wall_ms - provider_ms - tool_ms, 0.0), 3),
+        estimated=state.estimated,
+        run_id=state.run_id,
         extra=cache_use(state),
     )
 

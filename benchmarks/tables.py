@@ -7,17 +7,16 @@ import io
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import compress
 from typing import Literal
 
 import msgspec
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
+from benchmarks.grid import Grid, show_grid
 from benchmarks.growth import Growth
 from benchmarks.report import Report, Row, StopCell
 from benchmarks.sparkline import sparkline
+from harness.ways_out import STATUS_OF
 
 Form = Literal["table", "json", "csv", "markdown"]
 
@@ -48,18 +47,25 @@ CSV_HEADERS = (
     "status",
     "stop",
     "answer",
+    "estimated",
+    "run_id",
 )
 NUMERIC = frozenset(HEADERS[1:9])
-FOR_WIDE = frozenset({"status", "tools", "last"})  # left out where narrow: stop implies status
-WIDE = 110  # columns
+NUMBERS = frozenset(map(HEADERS.index, NUMERIC))
+STATUS = HEADERS.index("status")
+IMPLIED = frozenset((str(kind), str(status)) for kind, status in STATUS_OF.items())
 PIPED = 200  # columns where standard output is no terminal
+ESTIMATED = (
+    "~ estimated, at the most it can have been: a request was sent and its reply never came, or "
+    "came without usage."
+)
 
 
 def render(
-    report: Report, form: Form, console: Console | None = None, *, header: bool = True
+    report: Report, form: Form, out: Console | None = None, *, header: bool = True
 ) -> None:
-    """Write `report` to standard output (or `console`) in the asked form."""
-    out = console or _console()
+    """Write `report` to standard output (or `out`) in the asked form."""
+    out = out or console()
     if form == "json":
         out.file.write(to_json(report) + "\n")
     elif form == "csv":
@@ -113,14 +119,16 @@ def _extra(value: object) -> str:
 
 
 def _common(row: Row, first: Row) -> tuple[str, ...]:
+    mark = "~" if row.estimated else ""
+    compared = ratio(row.cost_usd, first.cost_usd)
     return (
         row.policy,
         str(row.turns),
         "n/o" if row.tool_runs is None else str(row.tool_runs),
-        f"{row.input_tokens:,}",
-        f"{row.output_tokens:,}",
-        usd(row.cost_usd),
-        ratio(row.cost_usd, first.cost_usd),
+        f"{mark}{row.input_tokens:,}",
+        f"{mark}{row.output_tokens:,}",
+        usd(row.cost_usd) if row.cost_usd is None else mark + usd(row.cost_usd),
+        f"~{compared}" if compared != "-" and (row.estimated or first.estimated) else compared,
         _overshoot(row.stop),
         f"{row.last_prompt:,}",
         row.status or "n/o",
@@ -155,6 +163,8 @@ def summary(report: Report) -> list[str]:
             f"prompt per turn ({longest.policy}): {sparkline(longest.prompt_tokens)}"
             f" {longest.prompt_tokens[0]:,} → {longest.last_prompt:,} tokens"
         )
+    if any(row.estimated for row in report.rows):
+        lines.append(ESTIMATED)
     return lines + report.notes
 
 
@@ -175,32 +185,30 @@ def growth_line(growth: Growth, row: Row, report: Report) -> str:
     return text
 
 
-def _console() -> Console:
+def console() -> Console:
+    """Standard output; where it is no terminal, wide enough for any table."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
 
 
 def _print_table(report: Report, out: Console) -> None:
-    table = Table(
-        title=f"{report.scenario} · {report.harness}",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    shown = [out.width >= WIDE or header not in FOR_WIDE for header in headers_of(report)]
-    for header in compress(headers_of(report), shown):
-        number = header in NUMERIC
-        table.add_column(
-            header, justify="right" if number else "left", no_wrap=number or header == "policy"
-        )
-    for row in report.rows:
-        table.add_row(*compress(cells(row, report), shown))
-    out.print(table)
+    show_grid(grid_of(report), out)
     for line in summary(report):
         out.print(line, markup=False)
     for row in report.rows:
         if row.answer:
             out.print(f"{row.policy}: “{row.answer}”", markup=False)
+
+
+def grid_of(report: Report) -> Grid:
+    """The rows as a grid, which leaves the status out first where the stop says it all."""
+    implied = all((row.stop and row.stop.kind, row.status) in IMPLIED for row in report.rows)
+    return Grid(
+        title=f"{report.scenario} · {report.harness}",
+        headers=headers_of(report),
+        lines=[cells(row, report) for row in report.rows],
+        numbers=NUMBERS,
+        implied=frozenset({STATUS}) if implied else frozenset(),
+    )
 
 
 def _csv_cells(report: Report, row: Row) -> list[object]:
@@ -219,6 +227,8 @@ def _csv_cells(report: Report, row: Row) -> list[object]:
         row.status or "",
         "" if stop is None else stop.kind,
         row.answer or "",
+        str(row.estimated).lower(),
+        row.run_id or "",
     ]
 
 

@@ -29,7 +29,7 @@ from harness.outer import (
     loop,
     ralph,
 )
-from harness.trace import Event, TurnEvent
+from harness.trace import Event, RequestLost, TurnEvent
 from harness.verify import Evaluator
 from scenarios import Workspace, find
 from scenarios.planned import finished, works
@@ -104,6 +104,9 @@ def _row(case: Case, found: OuterReport, turns: Turns, done: dict[str, list[str]
         status="done" if found.done else "not done",
         stop=StopCell(str(found.stop.kind), found.stop.value, found.stop.limit),
         effects=done,
+        estimated=turns.lost > 0,
+        run_id=last.run_id,
+        run_ids=list(dict.fromkeys(each.run_id for each in found.iterations)),
         extra={
             "starts": case.starts,
             "iterations": len(found.iterations),
@@ -114,12 +117,13 @@ def _row(case: Case, found: OuterReport, turns: Turns, done: dict[str, list[str]
 
 
 class Turns:
-    """Passes the trace on and keeps the tokens of each turn, of whatever run."""
+    """Passes the trace on and keeps the tokens of each turn, of whatever run, and what was lost."""
 
     def __init__(self, onward: Trace | None) -> None:
         self._onward = onward
         self.prompts: list[int] = []
         self.completions: list[int] = []
+        self.lost = 0
 
     def __call__(self, event: Event) -> None:
         if self._onward is not None:
@@ -127,6 +131,8 @@ class Turns:
         if isinstance(event, TurnEvent):
             self.prompts.append(event.prompt_tokens)
             self.completions.append(event.completion_tokens)
+        elif isinstance(event, RequestLost):
+            self.lost += 1
 
 
 async def _drive(case: Case, workspace: Workspace, shared: Conditions, turns: Turns) -> OuterReport:

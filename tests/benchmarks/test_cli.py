@@ -234,3 +234,15 @@ def test_folders_of_the_same_names_in_the_users_repository_change_nothing(tmp_pa
         )
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["rows"][-1]["status"] == "completed"
+
+
+def test_the_lines_of_a_trace_are_joined_with_their_row_by_the_run_id(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    rows = json.loads(bench("runaway", "--cap", "2,3", "--json", "--trace", str(path)).stdout)[
+        "rows"
+    ]
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        turns = [e for e in events if e["type"] == "turn" and e["run_id"] == row["run_id"]]
+        assert [turn["prompt_tokens"] for turn in turns] == row["prompt_tokens"]
+    assert rows[0]["run_id"] != rows[1]["run_id"]

@@ -26,7 +26,7 @@ WAYS = [
     for protocol in ("chat", "messages", "responses")
     for form in ("--whole", "--stream")
 ][1:]
-MEASURED = {"wall_ms", "harness_ms"}
+OWN = {"wall_ms", "harness_ms", "run_id"}  # of each run
 
 
 @cache
@@ -35,7 +35,7 @@ def rows(scenario: str, protocol: str, form: str) -> list[dict[str, Any]]:
     result = CliRunner().invoke(cli, args)
     assert result.exit_code == 0, result.output
     return [
-        {name: value for name, value in row.items() if name not in MEASURED}
+        {name: value for name, value in row.items() if name not in OWN}
         for row in json.loads(result.stdout)["rows"]
     ]
 

@@ -73,3 +73,10 @@ def test_the_evaluator_s_tokens_are_in_the_bill_of_a_goal(rows: dict[str, Any]) 
     row = rows["goal, finishes"]
     assert row["input_tokens"] > sum(row["prompt_tokens"])
     assert rows["ralph, finishes"]["input_tokens"] == sum(rows["ralph, finishes"]["prompt_tokens"])
+
+
+def test_a_row_of_several_runs_names_them_all(rows: dict[str, dict[str, Any]]) -> None:
+    afresh, together = rows["ralph, finishes"], rows["goal, finishes"]
+    assert len(set(afresh["run_ids"])) == afresh["extra"]["iterations"] > 1
+    assert afresh["run_id"] == afresh["run_ids"][-1]
+    assert together["run_ids"] == [together["run_id"]]
