@@ -10,8 +10,14 @@ import click
 T = TypeVar("T")
 
 
+MOST_USD = Decimal(10**9)
+SMALLEST_USD = Decimal("1e-12")
+MOST = 10**9
+DAY = 86_400  # seconds
+
+
 class Usd(click.ParamType[Decimal]):
-    """A finite, non-negative amount of US dollars, kept as a Decimal."""
+    """An amount of US dollars from 0 to 10⁹, kept as a Decimal, to 12 decimals."""
 
     name = "usd"
 
@@ -24,13 +30,22 @@ class Usd(click.ParamType[Decimal]):
             self.fail(f"{value!r} is not an amount in USD; write it as 0.05", param, ctx)
         if not amount.is_finite() or amount < 0:
             self.fail(f"{value!r} is not an amount in USD of 0 or more", param, ctx)
-        return amount
+        if amount > MOST_USD or amount % SMALLEST_USD:
+            self.fail(
+                f"{value!r} is not an amount in USD up to {MOST_USD:,} with up to 12 decimals",
+                param,
+                ctx,
+            )
+        return Decimal(f"{amount:f}")  # without an exponent, which a label would show
 
 
 class Count(click.ParamType[int]):
-    """A whole number of 0 or more; `1_000` and `200k` are understood."""
+    """A whole number from 0 to `most`; `1_000` and `200k` are understood."""
 
     name = "count"
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
@@ -39,7 +54,26 @@ class Count(click.ParamType[int]):
         factor = 1000 if text.endswith("k") else 1
         if not text.removesuffix("k").isdecimal():
             self.fail(f"{value!r} is not a whole number of 0 or more", param, ctx)
+        if len(text) > 20 or int(text.removesuffix("k")) * factor > self.most:
+            self.fail(f"{value!r} is more than {self.most:,}, the most there can be", param, ctx)
         return int(text.removesuffix("k")) * factor
+
+
+class Seconds(click.ParamType[float]):
+    """A time in seconds from 0 to a day."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a time in seconds; write it as 1.2", param, ctx)
+        if not 0 <= seconds <= DAY:  # nor is NaN
+            self.fail(f"{value!r} is not a time from 0 to {DAY:,} seconds", param, ctx)
+        return seconds
 
 
 class Several(click.ParamType[tuple[T, ...]], Generic[T]):
@@ -62,5 +96,6 @@ class Several(click.ParamType[tuple[T, ...]], Generic[T]):
 
 USD = Usd()
 COUNT = Count()
+SECONDS = Seconds()
 USDS: Several[Decimal] = Several(USD)
 COUNTS: Several[int] = Several(COUNT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from collections.abc import Iterator
@@ -10,8 +11,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.options import Options
 from fakeprovider.server import Server
-from fakeprovider.tokens import count
-from harness.models import Model, make_model
+from harness.models import Message, Model, make_model
 
 CACHE_MARK = {"cache_control": {"type": "ephemeral"}}  # without it the service caches nothing
 
@@ -57,6 +57,19 @@ def open_endpoint(options: Options, *, cached: bool = False) -> Iterator[Endpoin
     if options.base_url:
         yield Endpoint(options.base_url, options, cached=cached)
         return
-    count("")  # the tokenizer loads now, not inside the first row's time
     with Server(prompt_cache=cached) as server:
-        yield Endpoint(server.base_url, options, server, cached)
+        endpoint = Endpoint(server.base_url, options, server, cached)
+        asyncio.run(_warm(endpoint))
+        yield endpoint
+
+
+async def _warm(endpoint: Endpoint) -> None:
+    """One exchange of its own run: what is loaded on first use is no part of the first row.
+
+    On the provider's side the tokenizer, on the client's side connections and their libraries.
+    """
+    model = endpoint.model("plan")
+    try:
+        await model.ask([Message("user", "Are you there?")], [])
+    finally:
+        await model.aclose()

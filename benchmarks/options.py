@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from benchmarks.amounts import COUNT, USD
+from benchmarks.amounts import USD, Count
 from benchmarks.tables import Form
 from harness.models.address import endpoint
 
@@ -19,6 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PRICE_IN = "2.00"  # USD per million input tokens: the prices of the published figures
 PRICE_OUT = "12.00"  # USD per million output tokens
+MOST_PADDING = 1_000_000  # tokens: as long as the longest windows there are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,19 +82,13 @@ _OPTIONS = (
     ),
     click.option(
         "--base-tokens",
-        type=COUNT,
+        type=Count(MOST_PADDING),
         default=0,
         help="Pad the first prompt by this many tokens: same cap, a different bill.",
     ),
-    click.option(
-        "--prompt-cache",
-        is_flag=True,
-        help="Run each policy again with a simulated prompt cache; reads cost a tenth of input, "
-        "writes (where a service charges them) a quarter more.",
-    ),
-    click.option("--json", "form", flag_value="json", help="Print one JSON object."),
-    click.option("--csv", "form", flag_value="csv", help="Print comma-separated values."),
-    click.option("--markdown", "form", flag_value="markdown", help="Print a Markdown table."),
+    click.option("--json", is_flag=True, help="Print one JSON object."),
+    click.option("--csv", is_flag=True, help="Print comma-separated values."),
+    click.option("--markdown", is_flag=True, help="Print a Markdown table."),
     click.option(
         "--trace",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -104,9 +100,14 @@ _OPTIONS = (
         help="Exit with 1 if any row costs more than this many USD.",
     ),
     click.option(
-        "--fail-over-turns", type=COUNT, help="Exit with 1 if any row takes more turns than this."
+        "--fail-over-turns", type=Count(), help="Exit with 1 if any row takes more turns than this."
     ),
 )
+
+
+FORMS: tuple[Form, ...] = ("json", "csv", "markdown")
+OURS = ("base_url", "protocol", "stream", "base_tokens", "trace", "prompt_cache")
+"""Options that only our own harness, or the endpoint that it asks, can follow."""
 
 
 def drivable(command: F) -> F:
@@ -115,17 +116,57 @@ def drivable(command: F) -> F:
     return argument(command)
 
 
+def cacheable(command: F) -> F:
+    """Let the command run each policy a second time, with a prompt cache."""
+    option = click.option(
+        "--prompt-cache",
+        is_flag=True,
+        help="Run each policy again with a simulated prompt cache; reads cost a tenth of input, "
+        "writes (where a service charges them) a quarter more.",
+    )
+    return option(command)
+
+
 def run_options(command: F) -> F:
     """Add the shared options; the command receives one `options` argument for all of them."""
 
     @functools.wraps(command)
     def collect(**kwargs: Any) -> Any:
         kwargs.setdefault("command", ())
+        kwargs.setdefault("prompt_cache", False)
+        kwargs["form"] = _form(kwargs)
+        if kwargs["command"]:
+            _refuse_ours(click.get_current_context())
         shared = {name: kwargs.pop(name) for name in Options.__dataclass_fields__}
-        shared["form"] = shared["form"] or "table"
         return command(options=Options(**shared), **kwargs)
 
     decorated: Any = collect
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]  # click's decorators are untyped here
+
+
+def _form(kwargs: dict[str, Any]) -> Form:
+    """The one form that was asked for; removes the three flags."""
+    asked = [form for form in FORMS if kwargs.pop(form)]
+    if len(asked) > 1:
+        *others, last = (f"--{form}" for form in asked)
+        raise click.UsageError(
+            f"{', '.join(others)} and {last} are different forms of one output: keep one, drop "
+            f"{'the other' if len(asked) == 2 else 'the others'}"
+        )
+    return asked[0] if asked else "table"
+
+
+def _refuse_ours(context: click.Context) -> None:
+    """What is only for our harness is refused beside `-- COMMAND`, not silently left out."""
+    typed = [
+        max(parameter.opts, key=len)
+        for parameter in context.command.params
+        if parameter.name in OURS
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        raise click.UsageError(
+            f"{', '.join(typed)}: for our own harness only; drop it, or drop -- COMMAND"
+        )

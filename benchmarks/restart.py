@@ -1,7 +1,7 @@
 """A run in a process of its own, which can be told to die: the child of `bench resume`.
 
-`python -P -m benchmarks.restart SPEC` with SPEC as JSON; the run is kept in a store, so that
-another such process goes on where this one ended.
+`python -P -m benchmarks.restart` reads a `Spec` as JSON from standard input; the run is kept in a
+store, so that another such process goes on where this one ended.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Spec(msgspec.Struct, frozen=True):
     price_out: str
     protocol: str = "chat"
     stream: bool = False
+    model: str = ""
+    padding: str = ""
     kill_after: int | None = None
     trace: str | None = None
 
@@ -67,13 +69,21 @@ def go_on(spec: Spec) -> RunState:
     if spec.run_id in store.run_ids():
         state = store.load(spec.run_id)
     else:
-        state = RunState.start(scenario.task, system=scenario.system, run_id=spec.run_id)
+        state = RunState.start(
+            scenario.task, system=spec.padding + scenario.system, run_id=spec.run_id
+        )
     stop: Condition = MaxTurns(CAP)
     if spec.kill_after is not None:
         stop = KillAfter(spec.kill_after) | stop
     return run(
         state,
-        model=make_model(spec.protocol, spec.base_url, scenario.script, stream=spec.stream),
+        model=make_model(
+            spec.protocol,
+            spec.base_url,
+            spec.model,
+            api_key=os.environ.get("LLM_API_KEY"),
+            stream=spec.stream,
+        ),
         tools=scenario.tools(Workspace(Path(spec.root) / "workspace", scenario.files)),
         stop=stop,
         price=Price(spec.price_in, spec.price_out),
@@ -83,4 +93,4 @@ def go_on(spec: Spec) -> RunState:
 
 
 if __name__ == "__main__":
-    go_on(msgspec.json.decode(sys.argv[1], type=Spec))
+    go_on(msgspec.json.decode(sys.stdin.buffer.read(), type=Spec))

@@ -34,7 +34,9 @@ NOT_OBSERVABLE = (
     "n/o, not observable: judged from the provider's journal, what another harness's tools did, "
     "why it stopped and what it answered cannot be seen."
 )
-UNANSWERED = frozenset({"provider_error", "provider_unavailable", "rate_limited"})
+UNANSWERED = frozenset(
+    {"provider_error", "provider_unavailable", "rate_limited", "failures", "idle"}
+)
 
 
 class GateFailed(click.ClickException):

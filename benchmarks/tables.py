@@ -61,9 +61,7 @@ ESTIMATED = (
 )
 
 
-def render(
-    report: Report, form: Form, out: Console | None = None, *, header: bool = True
-) -> None:
+def render(report: Report, form: Form, out: Console | None = None, *, header: bool = True) -> None:
     """Write `report` to standard output (or `out`) in the asked form."""
     out = out or console()
     if form == "json":

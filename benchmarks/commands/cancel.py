@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 import click
 import msgspec
 
+from benchmarks.amounts import SECONDS
 from benchmarks.options import Options, run_options
 from benchmarks.report import Report, Row
 from benchmarks.runner import Conditions, to_row
 from benchmarks.session import conditions, report_of, show
-from harness import Cancel, MaxTurns, RunState, arun
+from harness import Cancel, MaxTurns, RunState, Status, arun
 from harness.models import CancelSignal, Message, Model, ModelReply, ToolSpec
 from harness.trace import Event, ToolEnd, ToolProgress
 from scenarios import find
@@ -27,19 +28,23 @@ REASON = "user pressed Stop"
 @click.command()
 @click.option(
     "--at",
-    type=click.FloatRange(min=0),
+    type=SECONDS,
     default=AT,
     show_default=True,
     help="Seconds after the start of the run at which Stop is pressed.",
 )
 @run_options
 def cancel(at: float, options: Options) -> None:
-    """Stop pressed at 1.2 s of a tool that takes three seconds.
+    """Stop pressed while a tool that takes three seconds runs.
 
     \b
     uncancelled    the tool runs to its end and the run completes
     cancelled      one signal reaches the tool: the run ends at once, resumably
     request only   the signal reaches the model client but not the tool, which runs to its end
+    too late       the run had ended by itself before Stop was pressed (--at 99)
+
+    With --at 0 Stop comes while a request is in flight: nobody knows what it used, so it is charged
+    at the most that it can have been, and marked with ~.
     """
     show(report(options, at), options)
 
@@ -52,7 +57,7 @@ def report(options: Options, at: float = AT) -> Report:
             _row("cancelled", shared, at, reaches_tool=True),
             _row("request only", shared, at, reaches_tool=False),
         ]
-    return report_of("cancel", rows, options, [_labels(rows), PUBLISHED])
+    return report_of("cancel", rows, options, [_labels(rows, at), PUBLISHED])
 
 
 def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool) -> Row:
@@ -87,7 +92,13 @@ def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool)
         "reason": state.reason,
         "progress at ms": [round(at) for at, _ in watch.progress],
     }
-    return msgspec.structs.replace(row, extra=extra)
+    return msgspec.structs.replace(row, policy=_outcome(name, at, row), extra=extra)
+
+
+def _outcome(name: str, at: float | None, row: Row) -> str:
+    """The row's name: where Stop came after the end, nothing was cancelled."""
+    late = at is not None and row.status == Status.COMPLETED
+    return f"{name}: too late" if late else name
 
 
 class Watch:
@@ -139,6 +150,9 @@ class RequestOnly:
         await self._model.aclose()
 
 
-def _labels(rows: list[Row]) -> str:
-    whole, cut = rows[0].extra["progress at ms"], rows[1].extra["progress at ms"]
-    return f"progress seen: {len(whole)} times when left alone, {len(cut)} times before Stop."
+def _labels(rows: list[Row], at: float) -> str:
+    whole, cut = (len(row.extra["progress at ms"]) for row in rows[:2])
+    left_alone = f"progress seen: {whole} times when left alone"
+    if rows[1].status == Status.COMPLETED:
+        return f"{left_alone}; the run ended by itself before Stop was pressed at {at:g} s."
+    return f"{left_alone}, {cut} times before Stop at {at:g} s."

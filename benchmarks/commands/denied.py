@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmarks.amounts import COUNT
-from benchmarks.options import Options, drivable, run_options
+from benchmarks.options import Options, cacheable, drivable, run_options
 from benchmarks.policies import Policy
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -18,6 +18,7 @@ CAP = 12
 @click.command()
 @click.option("--cap", type=COUNT, default=CAP, show_default=True, help="Turn cap of all rows.")
 @drivable
+@cacheable
 @run_options
 def denied(cap: int, options: Options) -> None:
     """A file that may not be read, asked for until something stops the run.

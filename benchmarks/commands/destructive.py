@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmarks.decisions import approve_all, reject_with_nothing, reject_with_reason
-from benchmarks.options import Options, run_options
+from benchmarks.options import Options, cacheable, run_options
 from benchmarks.policies import Policy
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -20,6 +20,7 @@ LIE = (
 
 
 @click.command()
+@cacheable
 @run_options
 def destructive(options: Options) -> None:
     """A deletion that the task never mentioned: stopped, approved, rejected, silently rejected."""

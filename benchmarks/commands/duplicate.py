@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmarks.decisions import approve_all
-from benchmarks.options import Options, run_options
+from benchmarks.options import Options, cacheable, run_options
 from benchmarks.policies import Policy
 from benchmarks.report import Report, Row
 from benchmarks.session import report_of, run_rows, show
@@ -18,6 +18,7 @@ CACHE_NOTE = "a cache saves the execution and no tokens: the result is sent agai
 
 
 @click.command()
+@cacheable
 @run_options
 def duplicate(options: Options) -> None:
     """The same call twice: a read that may be cached, a write that may not.

@@ -25,7 +25,7 @@ from benchmarks.commands import (
     runaway,
     subagent,
 )
-from benchmarks.options import Options, run_options
+from benchmarks.options import Options, cacheable, run_options
 from benchmarks.policies import caps
 from benchmarks.report import Report
 from benchmarks.session import judge
@@ -35,6 +35,7 @@ CAPS = (8, 20, 50, 100)
 
 
 @click.command("all")
+@cacheable
 @run_options
 def everything(options: Options) -> None:
     """Every scenario under the policies that matter for it; JSON is a list of reports."""

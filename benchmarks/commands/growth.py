@@ -29,6 +29,7 @@ CHILD_CAP = MaxTurns(20)
 WINDOW = 8_000  # tokens
 KEEP = 2  # replies
 LEAST = 8  # parts; below, halves say nothing
+MOST = 500  # parts; above, the cap on turns would cut the task
 SCRIPTED = (
     "what a scripted summary shows is the bill: the requests, their sizes, what is charged. It "
     "cannot show quality: the script's summary holds every fact by construction, and a real "
@@ -83,7 +84,7 @@ WAYS = (
 @click.command()
 @click.option(
     "--parts",
-    type=click.IntRange(min=LEAST),
+    type=click.IntRange(LEAST, MOST),
     default=PARTS,
     show_default=True,
     help="Logs to read: the length of the task.",
@@ -118,13 +119,19 @@ def report(options: Options, parts: int = PARTS, window: int = WINDOW) -> Report
 def _row(way: Way, parts: int, window: int, shared: Conditions) -> Row:
     half, _ = _run(way, parts // 2, window, shared)
     row, weights = _run(way, parts, window, shared)
-    exponent = math.log(row.input_tokens / half.input_tokens) / math.log(parts / (parts // 2))
     extra: dict[str, Any] = {
-        "exponent": f"{exponent:.2f}",
+        "exponent": _exponent(row, half, parts / (parts // 2)),
         **_shares(weights),
         "facts": _facts(row, parts),
     }
     return msgspec.structs.replace(row, extra=extra, prompt_parts=_parts(weights))
+
+
+def _exponent(row: Row, half: Row, longer: float) -> str:
+    """How the input grows with the task; a dash where nothing was answered."""
+    if not row.input_tokens or not half.input_tokens:
+        return "-"
+    return f"{math.log(row.input_tokens / half.input_tokens) / math.log(longer):.2f}"
 
 
 def _run(way: Way, parts: int, window: int, shared: Conditions) -> tuple[Row, list[Weight]]:
@@ -191,6 +198,8 @@ def _tax(shared: Conditions) -> str:
 
     with scenario.workspace() as workspace:
         asyncio.run(first(workspace))
+    if not model.weights:
+        return "tool definitions are a permanent tax, which is not known without a reply."
     weight = model.weights[0]
     return (
         f"tool definitions are a permanent tax: {weight.tools} of the first {weight.total} tokens "

@@ -7,7 +7,7 @@ import time
 import click
 import msgspec
 
-from benchmarks.amounts import COUNTS
+from benchmarks.amounts import Count, Several
 from benchmarks.options import Options, run_options
 from benchmarks.policies import Policy
 from benchmarks.report import Report, Row
@@ -18,6 +18,7 @@ from harness.trace import Event
 from scenarios import find
 
 LATENCY = (0, 100, 500, 2000)
+LONGEST = 86_400_000  # ms: a day, the most that the provider waits
 NOTE = (
     "silence: the longest time in which a person sees nothing, with the trace's events shown "
     "as they happen, and without (only the answer at the end)."
@@ -27,7 +28,7 @@ NOTE = (
 @click.command()
 @click.option(
     "--latency",
-    type=COUNTS,
+    type=Several(Count(LONGEST)),
     default=",".join(map(str, LATENCY)),
     show_default=True,
     help="Milliseconds that the provider waits before each reply, one row each.",

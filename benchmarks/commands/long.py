@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmarks.amounts import COUNTS
-from benchmarks.options import Options, drivable, run_options
+from benchmarks.options import Options, cacheable, drivable, run_options
 from benchmarks.policies import caps
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -23,6 +23,7 @@ CAPS = (20, 50)
     help="Turn caps, a row each.",
 )
 @drivable
+@cacheable
 @run_options
 def long_command(cap: tuple[int, ...], options: Options) -> None:
     """Forty turns of real progress: what a cap of 20 cuts and a cap of 50 lets through.

@@ -20,6 +20,7 @@ from harness import FakeClock, MaxTurns, Price, RunState, Trace
 from harness.outer import (
     Caps,
     Goal,
+    Iteration,
     OuterReport,
     OuterStop,
     Ralph,
@@ -91,7 +92,7 @@ def _run(case: Case, shared: Conditions) -> tuple[Row, OuterStop]:
 
 
 def _row(case: Case, found: OuterReport, turns: Turns, done: dict[str, list[str]]) -> Row:
-    first, last = found.iterations[0], found.iterations[-1]
+    runs = list(dict.fromkeys(each.run_id for each in found.iterations))
     return Row(
         policy=case.name,
         turns=sum(each.turns for each in found.iterations),
@@ -102,18 +103,32 @@ def _row(case: Case, found: OuterReport, turns: Turns, done: dict[str, list[str]
         output_tokens=found.output_tokens,
         cost_usd=None if found.unpriced else found.cost_usd,
         status="done" if found.done else "not done",
-        stop=StopCell(str(found.stop.kind), found.stop.value, found.stop.limit),
+        stop=_stop(found.stop),
         effects=done,
         estimated=turns.lost > 0,
-        run_id=last.run_id,
-        run_ids=list(dict.fromkeys(each.run_id for each in found.iterations)),
+        run_id=runs[-1] if runs else None,
+        run_ids=runs,
         extra={
             "starts": case.starts,
             "iterations": len(found.iterations),
-            "context": f"{first.context} → {last.context}",
+            "context": _contexts(found.iterations),
             "verified": "yes" if found.verified else "no",
         },
     )
+
+
+def _stop(stop: OuterStop) -> StopCell:
+    said = stop.evidence.get("error") or stop.evidence.get("reason")
+    return StopCell(
+        str(stop.kind), stop.value, stop.limit, reason=None if said is None else str(said)
+    )
+
+
+def _contexts(iterations: list[Iteration]) -> str:
+    """The first prompt of the first and of the last iteration; a dash where there was none."""
+    if not iterations:
+        return "-"
+    return f"{iterations[0].context} → {iterations[-1].context}"
 
 
 class Turns:

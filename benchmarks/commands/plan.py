@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmarks.amounts import COUNTS
-from benchmarks.options import Options, drivable, run_options
+from benchmarks.options import Options, cacheable, drivable, run_options
 from benchmarks.policies import caps
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -15,6 +15,7 @@ from scenarios import find
 @click.command()
 @click.option("--cap", type=COUNTS, default="20", show_default=True, help="Turn caps, a row each.")
 @drivable
+@cacheable
 @run_options
 def plan(cap: tuple[int, ...], options: Options) -> None:
     """The run in which everything goes right: list, read, answer.

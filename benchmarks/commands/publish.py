@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from benchmarks.decisions import ApproveOnce, approve_all
-from benchmarks.options import Options, run_options
+from benchmarks.options import Options, cacheable, run_options
 from benchmarks.policies import Policy
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -16,6 +16,7 @@ CAP = MaxTurns(20)
 
 
 @click.command()
+@cacheable
 @run_options
 def publish(options: Options) -> None:
     """A public effect asked for twice: each approval is for one call, not for the next one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from benchmarks.options import Options, drivable, run_options
+from benchmarks.options import Options, cacheable, drivable, run_options
 from benchmarks.policies import Policy
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -16,6 +16,7 @@ CAP = 20
 
 @click.command()
 @drivable
+@cacheable
 @run_options
 def recover(options: Options) -> None:
     """A guessed file name, under three error policies.

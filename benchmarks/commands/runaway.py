@@ -7,7 +7,7 @@ from decimal import Decimal
 import click
 
 from benchmarks.amounts import COUNT, COUNTS, USDS
-from benchmarks.options import Options, drivable, run_options
+from benchmarks.options import Options, cacheable, drivable, run_options
 from benchmarks.policies import Policy, budgets, caps, prompt_only, token_limits
 from benchmarks.report import Report
 from benchmarks.session import bench, show
@@ -40,6 +40,7 @@ PROMPT_NOTE = (
     help="Turns that the prompt-only row asks for in its system prompt.",
 )
 @drivable
+@cacheable
 @run_options
 def runaway(
     cap: tuple[int, ...] | None,

@@ -41,6 +41,19 @@ def test_a_runaway_without_any_limit_is_refused_with_what_to_add() -> None:
         (("runaway", "--budget", "much"), "'much' is not an amount in USD"),
         (("runaway", "--budget", "nan"), "'nan' is not an amount in USD"),
         (("plan", "--price-in", "-1"), "'-1' is not an amount in USD"),
+        (("runaway", "--budget", "1e999999"), "is not an amount in USD up to 1,000,000,000"),
+        (("runaway", "--budget", "1e-400"), "with up to 12 decimals"),
+        (("runaway", "--cap", "9" * 5000), "is more than 1,000,000,000"),
+        (("plan", "--base-tokens", "1_000_001"), "is more than 1,000,000"),
+        (("cancel", "--at", "nan"), "'nan' is not a time from 0 to 86,400 seconds"),
+        (("cancel", "--at", "-1"), "'-1' is not a time from 0 to 86,400 seconds"),
+        (("cancel", "--at", "soon"), "'soon' is not a time in seconds"),
+        (("latency", "--latency", "86_400_001"), "is more than 86,400,000"),
+        (("growth", "--parts", "501"), "501 is not in the range"),
+        (("plan", "--json", "--csv"), "--json and --csv are different forms of one output"),
+        (("all", "--csv", "--markdown", "--json"), "keep one, drop the others"),
+        (("cancel", "--prompt-cache"), "No such option '--prompt-cache'"),
+        (("plan", "--stream", "--base-tokens", "9", "--", "true"), "--stream, --base-tokens: for"),
         (("plan", "--protocol", "telepathy"), "'telepathy' is not one of"),
         (("plan", "--base-url", "127.0.0.1:9"), "'127.0.0.1:9' is not an http(s) URL"),
         (("plan", "--base-url", "http://[::1"), "base URL 'http://[::1'"),
@@ -135,6 +148,14 @@ def test_an_endpoint_that_answers_nothing_is_a_failed_run_and_no_traceback() -> 
     (row,) = json.loads(result.stdout)["rows"]
     assert row["turns"] == 0
     assert row["stop"]["kind"] in {"provider_error", "provider_unavailable"}
+
+
+@pytest.mark.parametrize("command", ["growth", "outer", "resume", "budgets"])
+def test_where_nothing_answers_every_command_says_so_and_no_more(command: str) -> None:
+    result = bench(command, "--base-url", "http://127.0.0.1:9/v1")
+    assert isinstance(result.exception, SystemExit)
+    assert result.exit_code == 1
+    assert "no reply from the model at http://127.0.0.1:9/v1" in result.output
 
 
 def test_a_base_url_points_the_harness_elsewhere_and_the_model_name_names_the_script() -> None:

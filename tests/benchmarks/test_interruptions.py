@@ -11,6 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.cli import cli
+from benchmarks.endpoint import open_endpoint
+from benchmarks.options import Options
+from fakeprovider.tokens import encoding
 
 FIGURES = json.loads(
     (Path(__file__).parents[1] / "reference_figures.json").read_text(encoding="utf-8"),
@@ -60,6 +63,46 @@ def test_stop_ends_the_tool_when_the_signal_reaches_it_and_only_then() -> None:
     assert deaf["status"] == "interrupted"
 
 
+def test_a_run_that_is_over_before_the_kill_is_called_neither_killed_nor_resumed() -> None:
+    over, again = rows("resume", "--kill-after", "4").values()
+    assert (over["policy"], again["policy"]) == ("over before turn 5", "started again")
+    assert over["extra"]["exit"] == again["extra"]["exit"] == 0
+    assert (again["turns"], again["cost_usd"]) == (over["turns"], over["cost_usd"])
+
+
+def test_a_kill_before_the_first_turn_is_called_so() -> None:
+    killed, resumed = rows("resume", "--kill-after", "0").values()
+    assert (killed["policy"], killed["turns"]) == ("killed before turn 1", 0)
+    assert (resumed["policy"], resumed["status"]) == ("resumed", "completed")
+    assert killed["run_id"] == resumed["run_id"] != rows("resume")["resumed"]["run_id"]
+
+
+def test_a_resumed_run_is_padded_as_any_other() -> None:
+    prompts = rows("resume")["resumed"]["prompt_tokens"]
+    padded = rows("resume", "--base-tokens", "1000")["resumed"]["prompt_tokens"]
+    assert padded == [tokens + 1000 for tokens in prompts]
+
+
+def test_a_stop_after_the_end_cancels_nothing_and_no_row_says_so() -> None:
+    found = rows("cancel", "--at", "99")
+    assert list(found) == ["uncancelled", "cancelled: too late", "request only: too late"]
+    assert {row["status"] for row in found.values()} == {"completed"}
+    assert {row["estimated"] for row in found.values()} == {False}
+
+
+def test_what_a_lost_request_used_is_marked_as_an_estimate() -> None:
+    found = rows("cancel", "--at", "0")
+    assert (found["uncancelled"]["estimated"], found["cancelled"]["estimated"]) == (False, True)
+    (line,) = (
+        line
+        for line in CliRunner().invoke(cli, ["cancel", "--at", "0"]).stdout.splitlines()
+        if line.strip().startswith("cancelled ")
+    )
+    lost = found["cancelled"]
+    assert f"~{lost['input_tokens']:,}" in line
+    assert f"~${lost['cost_usd']}" in line
+
+
 def test_a_sub_agents_cost_is_in_its_parents_total_and_its_limit_a_sentence() -> None:
     found = rows("subagent")
     plain, child = found["one transcript"], found["sub-agent"]
@@ -91,3 +134,24 @@ def test_an_approval_is_for_one_call_and_not_for_the_next_one() -> None:
     assert found["stop"]["effects"].get("published") is None
     assert found["approve once"]["effects"]["published"] == ["notes.txt"]
     assert found["approve all"]["effects"]["published"] == ["notes.txt", "notes.txt"]
+
+
+def test_the_provider_is_warm_before_the_first_row_is_measured() -> None:
+    encoding.cache_clear()
+    options = Options(
+        base_url=None,
+        model=None,
+        protocol="chat",
+        stream=False,
+        price_in=Decimal(2),
+        price_out=Decimal(12),
+        base_tokens=0,
+        form="table",
+        trace=None,
+        fail_over_cost=None,
+        fail_over_turns=None,
+    )
+    with open_endpoint(options) as endpoint:
+        assert encoding.cache_info().currsize == 1
+        assert endpoint.server is not None
+        assert [one.status for one in endpoint.server.journal.exchanges()] == [200]
