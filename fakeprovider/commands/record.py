@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 
 _HELP = """Run COMMAND against another provider and write down what that answers, as a script.
 
-COMMAND finds a proxy through the usual variables (LLM_BASE_URL, OPENAI_BASE_URL, ...), which
-passes everything on to --upstream, an OpenAI-compatible base URL. Chat completions are written to
-the script: served with `fakeprovider serve`, each reply answers its own request and no other, and
-a request that has drifted is refused with its first difference. What differs on each run is
-declared in the script, under `volatile`. Keys and what looks like a secret are not written.
+COMMAND finds a proxy through the usual variables (LLM_BASE_URL, OPENAI_BASE_URL,
+ANTHROPIC_BASE_URL, ...), which passes everything on to --upstream, a base URL that ends in /v1.
+Replies are written to the script, be they chat completions, Messages or Responses: served with
+`fakeprovider serve`, each answers its own request and no other, in any dialect, and a request that
+has drifted is refused with its first difference. What differs on each run is declared in the
+script, under `volatile`. Keys and what looks like a secret are not written. What cannot be written
+down is told: searches and other tools of the service's own, and requests with
+`previous_response_id`, which do not hold their history.
 
 \b
   fakeprovider record --upstream https://api.openai.com/v1 -o tests/weather.yaml -- npm test
+  fakeprovider record --upstream https://api.anthropic.com/v1 --key-env ANTHROPIC_API_KEY \\
+      -o tests/weather.yaml -- npm test
   fakeprovider exec --script tests/weather.yaml -- npm test
 """
 

@@ -10,16 +10,22 @@ from typing import Any
 
 import yaml
 
+from fakeprovider.continued import Continued
+from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat
-from fakeprovider.recording.answers import NotAnAnswer, Written, read_answer
+from fakeprovider.protocols.base import Dialect
+from fakeprovider.protocols.table import DIALECTS
+from fakeprovider.recording.answers import read_answer
 from fakeprovider.recording.requests import Request, Volatile, key_of, request_of
 from fakeprovider.recording.secrets import without_secrets
+from fakeprovider.recording.written import NotAnAnswer, Written
+from fakeprovider.routing import resolve
 from fakeprovider.yamlscripts.recorded import message_of
 from fakeprovider.yamlscripts.speech import speech
 
 _SHOWN = 200
+_RECORDED: dict[str, Dialect] = {path: one for one in DIALECTS for path in one.PATHS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +53,27 @@ class Book:
         return len(self._exchanges)
 
     def add(self, path: str, body: bytes, status: int, answer: bytes, *, streamed: bool) -> None:
-        """Write down an exchange, if it is an answered request for a chat completion."""
-        if not path.endswith("/chat/completions"):
-            self.passed_on.append(f"{path}: only chat completions are recorded")
+        """Write down an exchange, if it is an answered request for a reply, in any dialect."""
+        route = resolve(path, _RECORDED)
+        if route is None:
+            self.passed_on.append(f"{path}: only replies are recorded: {', '.join(_RECORDED)}")
             return
         if status != 200:
             shown = answer[:_SHOWN].decode(errors="replace")
             self.passed_on.append(f"{path}: the answer was an error, status {status}: {shown}")
             return
+        dialect = _RECORDED[route.endpoint]
         try:
             with self._lock:
-                conversation = chat.parse(body, self._memory)
-                reply = without_secrets(read_answer(answer, streamed=streamed), self.secrets)
+                conversation = dialect.parse(body, self._memory, route.model)
+                _check_whole(conversation)
+                found = read_answer(answer, streamed=streamed, dialect=dialect.NAME)
+                reply = without_secrets(found, self.secrets)
                 request = without_secrets(request_of(conversation), self.secrets)
                 self._write(request, reply)
         except ApiError as error:
-            self.passed_on.append(f"{path}: the request cannot be read: {error.message}")
+            told = _CONTINUES if error.param == "previous_response_id" else error.message
+            self.passed_on.append(f"{path}: the request cannot be read: {told}")
         except NotAnAnswer as error:
             self.passed_on.append(f"{path}: the answer cannot be read: {error}")
 
@@ -109,6 +120,17 @@ class Book:
                 added = {**changed, "messages": messages[length:]}
                 return {"after": before, "request": added, **exchange.reply}
         return {"request": request, **exchange.reply}
+
+
+_CONTINUES = (
+    "'previous_response_id' leaves the history at the upstream, so that a reply cannot be told by "
+    "its request; let the client send the whole history ('store': false)"
+)
+
+
+def _check_whole(conversation: Conversation) -> None:
+    if isinstance(conversation, Continued):
+        raise ApiError(400, _CONTINUES, param="previous_response_id")
 
 
 def _messages_key(messages: list[Any]) -> str:

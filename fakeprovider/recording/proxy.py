@@ -36,7 +36,8 @@ _NOT_PASSED_ON = frozenset(
 class Proxy:
     """Passes requests below `/v1` on to `upstream`, a base URL, and tells `record` of each.
 
-    key: sent as bearer token in place of what the client sends, unless None.
+    key: sent in place of the client's own, in the header where that stands; as bearer token if
+    there is none; None passes on what the client sends.
     """
 
     def __init__(self, upstream: str, record: Record, *, key: str | None = None) -> None:
@@ -74,8 +75,7 @@ class Proxy:
         body = request.read_body()
         headers = _passed_on(request.headers.items())
         if self.key is not None:
-            headers = [pair for pair in headers if pair[0].lower() != "authorization"]
-            headers.append(("authorization", f"Bearer {self.key}"))
+            headers = with_key(headers, self.key)
         path = request.path.partition("?")[0]
         below = request.path.removeprefix("/v1")
         if not below.startswith("/"):  # or it would go on with the host's name, key and all
@@ -99,6 +99,17 @@ class Proxy:
 
 def _passed_on(headers: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in headers if name.lower() not in _NOT_PASSED_ON]
+
+
+def with_key(headers: list[tuple[str, str]], key: str) -> list[tuple[str, str]]:
+    """The headers with the key in place of any that the client shows."""
+    names = {name.lower() for name, _ in headers}
+    place = next((name for name in ("x-api-key", "api-key") if name in names), "authorization")
+    shown = f"Bearer {key}" if place == "authorization" else key
+    return [*(pair for pair in headers if pair[0].lower() not in _KEYS), (place, shown)]
+
+
+_KEYS = ("authorization", "x-api-key", "api-key")
 
 
 class _Listener(ThreadingHTTPServer):

@@ -20,10 +20,11 @@ from jsonschema import Draft202012Validator
 
 from fakeprovider.cli import main
 from fakeprovider.conversation import Conversation
-from fakeprovider.recording.answers import NotAnAnswer, read_answer
+from fakeprovider.recording.answers import read_answer
 from fakeprovider.recording.book import Book, to_yaml
 from fakeprovider.recording.proxy import Proxy
 from fakeprovider.recording.secrets import without_secrets
+from fakeprovider.recording.written import NotAnAnswer
 from fakeprovider.replies import Refusal, Reply, Text, Thinking, Usage, call, say
 from fakeprovider.server import Server
 from fakeprovider.yamlscripts import json_schema, load, read_script
@@ -383,7 +384,7 @@ def test_what_is_not_written_down_is_said() -> None:
     book.add("/v1/chat/completions", chat([USER]), 200, answer(content="z"), streamed=False)
     assert len(book) == 1
     told = [
-        "only chat completions are recorded",
+        "only replies are recorded: /chat/completions, /messages, /responses",
         "the answer was an error, status 429: slow down",
         "the request cannot be read",
         "the answer cannot be read",
