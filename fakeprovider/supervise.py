@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -163,7 +163,8 @@ class Supervisor:
     def _await_exit(self, process: subprocess.Popen[bytes]) -> None:
         if hasattr(os, "waitid"):
             # Left unreaped, so that its number cannot be given to a stranger while we signal it.
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            with suppress(ChildProcessError):  # it was ended, and reaped, before this thread ran
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         else:
             process.wait()
         self._events.put(_Exited())

@@ -373,3 +373,12 @@ def test_a_group_of_which_only_a_zombie_is_left_counts_as_gone(
 
     monkeypatch.setattr(os, "killpg", killpg)
     assert not _group_exists(1)
+
+
+def test_a_command_that_was_reaped_before_anybody_waits_for_it_has_ended() -> None:
+    """As where the process is ended at once, and the thread that waits for it comes to run late."""
+    supervisor = Supervisor(["true"])
+    process = subprocess.Popen(["true"])
+    process.wait()
+    supervisor._await_exit(process)
+    assert supervisor._next_event(0.0) is not None
