@@ -6,11 +6,14 @@ from decimal import Decimal
 
 import click
 
+from harness.charging import Pricing
+from harness.commands.again import advice
 from harness.commands.options import USD, Options, cap_options, said, shared_options
 from harness.commands.session import SYSTEM, Session, caps, check_of, session
 from harness.commands.terminal import tell
+from harness.models.base import Model
 from harness.models.factory import make_model
-from harness.outer import Goal, goal
+from harness.outer import Goal, OuterKind, OuterStop, goal
 from harness.prices import Price
 from harness.state import RunState
 from harness.verify.evaluator import Evaluator
@@ -46,23 +49,43 @@ def goal_command(
     """
     said(text, "say the goal, or --resume RUN_ID")
     limits = caps(options, max_iterations, max_seconds, unlimited)
+    price = _price(options, evaluator_price_in, evaluator_price_out)
+    verifier = check_of(check, options)
     with session(options) as here:
+        judge = _judge(options, evaluator_url, evaluator)
         state = _state(here, text, resume)
         tell(f"goal {state.run_id}")
-        judge = make_model(
-            options.protocol, evaluator_url or options.base_url, evaluator or options.model
-        )
-        own = (evaluator_price_in, evaluator_price_out)
-        price = options.price if None in own else Price(*own)  # type: ignore[arg-type]
         wanted = Goal(
             text=state.setup["goal"],
             evaluator=Evaluator(judge, state.setup["goal"], price=price),
-            check=check_of(check, options),
+            check=verifier,
         )
         report = here.drive(goal(state, wanted, here.setup, limits))
         if state.answer:
             click.echo(state.answer)
-        here.finish(report, f"python -m harness goal --resume {state.run_id}")
+        here.finish(report, _go_on(state, report.stop))
+
+
+def _judge(options: Options, url: str | None, name: str | None) -> Model:
+    try:
+        return make_model(options.protocol, url or options.base_url, name or options.model)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--evaluator-url") from error
+
+
+def _price(options: Options, into: Decimal | None, out: Decimal | None) -> Pricing:
+    """The evaluator's price, by default that of the model."""
+    if (into is None) != (out is None):
+        raise click.UsageError("give both --evaluator-price-in and --evaluator-price-out")
+    return options.price if into is None or out is None else Price(into, out)
+
+
+def _go_on(state: RunState, stop: OuterStop) -> str | None:
+    """How to go on with a goal, None where its run cannot: its limits count over all processes."""
+    if not state.resumable:
+        return None
+    kind = stop.kind if stop.kind is not OuterKind.RUN_STOPPED else str(stop.evidence.get("run"))
+    return advice(state.run_id, kind, stop.limit)
 
 
 def _state(here: Session, text: str | None, resume: str | None) -> RunState:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
+from harness.commands.again import advice
 from harness.commands.options import TURNS, Options, cap_options, said, shared_options
 from harness.commands.session import SYSTEM, Session, caps, session
 from harness.commands.terminal import tell
@@ -41,13 +43,15 @@ def loop_command(
     python -m harness loop "Is the build green?" --every 5m --max-cost 1 --price-in 2 --price-out 12
     """
     said(prompt, "say the prompt, or leave it out for that of loop.md")
+    if resume is not None and (prompt is not None or every is not None):
+        raise click.UsageError("a loop that goes on has its prompt and its interval already")
     limits = caps(options, max_iterations, max_seconds, unlimited)
     with session(options, stop_default=TURNS) as here:
         state, schedule = _begin(here, prompt, every, resume)
         tell(f"loop {state.run_id}")
         setup = replace(here.setup, trace=answering(state, here.setup.trace))
         report = here.drive(loop(state, schedule, setup, limits))
-        here.finish(report, f"python -m harness loop --resume {state.run_id}")
+        here.finish(report, advice(state.run_id) if schedule.tasks else None)
 
 
 def answering(state: RunState, onward: Trace) -> Trace:
@@ -67,18 +71,35 @@ def _begin(
     """The conversation and its tasks: as an earlier process left them, or new."""
     tasks = here.options.store_path.parent / "loops"
     if resume is not None:
-        state = here.load(resume)
-        return state, Schedule(tasks / f"{resume}.json")
+        return here.load(resume), _kept(tasks / f"{resume}.json", resume)
     seconds = None if every is None else _interval(every)
     if prompt is None:
-        prompt, source = loop_prompt(here.options.directory)
-        tell(f"prompt: {source}")
+        prompt = _prompt(here)
     state = RunState.start("")
     state.messages = [Message("system", SYSTEM)]
     state.setup["command"] = "loop"
     schedule = Schedule(tasks / f"{state.run_id}.json")
     schedule.add(prompt, time.time(), seconds)
     return state, schedule
+
+
+def _prompt(here: Session) -> str:
+    try:
+        prompt, source = loop_prompt(here.options.directory)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    tell(f"prompt: {source}")
+    return prompt
+
+
+def _kept(path: Path, run_id: str) -> Schedule:
+    """The tasks of an earlier loop."""
+    if not path.exists():
+        raise click.ClickException(f"run {run_id} is no loop: go on with it by `run --resume`")
+    try:
+        return Schedule(path)
+    except ValueError as error:
+        raise click.ClickException(f"{path} does not hold the tasks of a loop: {error}") from error
 
 
 def _interval(text: str) -> float:

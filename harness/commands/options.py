@@ -28,10 +28,30 @@ def said(text: str | None, wanted: str) -> None:
         raise click.UsageError(f"{wanted}; an empty text says nothing")
 
 
+class Count(click.ParamType[int]):
+    """A cap in whole numbers: 0 is refused, since nothing would ever start."""
+
+    name = "integer"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        try:
+            count = int(str(value).replace("_", ""))
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number", param, ctx)
+        if count <= 0:
+            self.fail(NEVER.format(count), param, ctx)
+        return count
+
+
 class Usd(click.ParamType[Decimal]):
-    """An amount of US dollars, kept as a Decimal."""
+    """An amount of US dollars, kept as a Decimal; a `cap` is above 0."""
 
     name = "usd"
+
+    def __init__(self, *, cap: bool = False) -> None:
+        self._cap = cap
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
@@ -42,10 +62,13 @@ class Usd(click.ParamType[Decimal]):
             self.fail(f"{value!r} is not an amount in USD; write it as 0.05", param, ctx)
         if not amount.is_finite() or amount < 0:
             self.fail(f"{value!r} is not an amount in USD of 0 or more", param, ctx)
+        if self._cap and not amount:
+            self.fail(NEVER.format(value), param, ctx)
         return amount
 
 
 USD = Usd()
+NEVER = "{} would never start: a cap is above 0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +107,16 @@ class Options:
 
     @property
     def store_path(self) -> Path:
-        """Where runs are kept: as given, else under `$XDG_STATE_HOME` or `~/.local/state`."""
+        """Where runs are kept: as given, else under `$XDG_STATE_HOME` or `~/.local/state`.
+
+        Raises `click.UsageError` for a user without a home.
+        """
         if self.store is not None:
             return self.store
-        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        try:
+            home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        except RuntimeError as error:
+            raise click.UsageError(f"{error} to keep runs in: give --store FILE") from error
         return Path(home) / "harness" / "runs.sqlite"
 
 
@@ -121,9 +150,9 @@ _OPTIONS = (
         "--protect", multiple=True, help="Pattern of paths that must not be written; repeatable."
     ),
     click.option("--yes", is_flag=True, help="Do not ask before a write or a command."),
-    click.option("--max-turns", type=click.IntRange(min=1), help=TURNS_HELP),
-    click.option("--max-cost", type=USD, help=COST_HELP),
-    click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens in all."),
+    click.option("--max-turns", type=Count(), help=TURNS_HELP),
+    click.option("--max-cost", type=Usd(cap=True), help=COST_HELP),
+    click.option("--max-tokens", type=Count(), help="Tokens in all."),
     click.option("--price-in", type=USD, help="USD per million input tokens."),
     click.option("--price-out", type=USD, help="USD per million output tokens."),
     click.option(
@@ -160,7 +189,7 @@ def cap_options(command: F) -> F:
     decorated: Any = command
     for option in reversed(
         (
-            click.option("--max-iterations", type=int, help="Rounds in all."),
+            click.option("--max-iterations", type=Count(), help="Rounds in all."),
             click.option("--max-seconds", type=float, help="Seconds of work in all."),
             click.option("--unlimited", is_flag=True, help="Say that no cap is wanted."),
         )

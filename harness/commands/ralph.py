@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from harness.commands.again import advice
 from harness.commands.options import TURNS, Options, cap_options, shared_options
 from harness.commands.session import SYSTEM, caps, check_of, session
 from harness.outer import Ralph, ralph
+from harness.outer.plan import read_text
 from harness.outer.ralph import PROMPT
 
 
@@ -46,17 +48,25 @@ def ralph_command(
     python -m harness ralph --dir project --check "pytest -q" --max-iterations 20 --commit
     """
     limits = caps(options, max_iterations, max_seconds, unlimited)
-    prompt = PROMPT if prompt_file is None else prompt_file.read_text(encoding="utf-8")
+    prompt = PROMPT if prompt_file is None else _read(prompt_file)
+    verifier = check_of(check, options)
     with session(options, stop_default=TURNS) as here:
         loop = Ralph(
             root=options.directory,
             prompt=prompt,
             system=SYSTEM,
             plan=plan,
-            check=check_of(check, options),
+            check=verifier,
             marker=marker,
             rounds=rounds,
             commit=commit,
         )
         report = here.drive(ralph(loop, here.setup, limits))
-        here.finish(report, "the same command")
+        here.finish(report, advice(None, report.stop.kind, report.stop.limit))
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="--prompt-file") from error

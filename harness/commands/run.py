@@ -8,12 +8,14 @@ from operator import or_
 
 import click
 
+from harness.commands.again import advice
 from harness.commands.options import TURNS, Options, said, shared_options
 from harness.commands.session import SYSTEM, Session, check_of, leave, session
-from harness.commands.terminal import tell, turns
+from harness.commands.terminal import counted, tell
 from harness.conditions import MaxCost, MaxTokens
 from harness.state import RunState
 from harness.stop import Condition
+from harness.verify.verifier import Verifier
 
 
 @click.command()
@@ -31,10 +33,11 @@ def run(task: str | None, resume: str | None, check: str | None, options: Option
     python -m harness run "Fix it." --check "pytest -q" --max-cost 0.50 --price-in 2 --price-out 12
     """
     said(task, "say what to do, or --resume RUN_ID")
+    verifier = check_of(check, options)
     with session(options, stop_default=TURNS) as here:
         state = _state(here, task, resume)
         tell(f"run {state.run_id}")
-        here.drive(_run(here, state, check))
+        here.drive(_run(here, state, verifier))
         _tell(state, here)
 
 
@@ -48,8 +51,8 @@ def _state(here: Session, task: str | None, resume: str | None) -> RunState:
     return state
 
 
-async def _run(here: Session, state: RunState, check: str | None) -> RunState:
-    setup = replace(here.setup, verify=check_of(check, here.options), stop=None)
+async def _run(here: Session, state: RunState, verifier: Verifier | None) -> RunState:
+    setup = replace(here.setup, verify=verifier, stop=None)
     await setup.run(state, _limits(here))
     return state
 
@@ -71,7 +74,8 @@ def _tell(state: RunState, here: Session) -> None:
         click.echo(state.answer)
     cost = "cost unknown" if state.unpriced else f"${state.cost_usd:f}"
     verified = " · verified" if state.verified else ""
-    tell(f"{state.status}: {state.stop} · {turns(len(state.turns))} · {cost}{verified}")
+    tell(f"{state.status}: {state.stop} · {counted(len(state.turns), 'turn')} · {cost}{verified}")
     if state.resumable:
-        tell(f"go on with: python -m harness run --resume {state.run_id}")
+        stop = state.stop
+        tell(advice(state.run_id, stop.kind, stop.limit) if stop else advice(state.run_id))
     leave(state.status == "completed", cancelled=here.setup.cancel.cancelled)

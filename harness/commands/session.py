@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -14,8 +16,8 @@ import click
 from harness.cancel import Cancel
 from harness.charging import UnknownPrice, refuse_unpriced
 from harness.commands.hands import hands
-from harness.commands.options import Options
-from harness.commands.terminal import Person, progress, tell
+from harness.commands.options import Options, said
+from harness.commands.terminal import Person, counted, progress, tell
 from harness.conditions import MaxTurns
 from harness.front import until_done
 from harness.models.factory import make_model
@@ -75,16 +77,17 @@ class Session:
         except NoSuchRun as error:
             known = ", ".join(self.store.run_ids()[-10:]) or "none"
             raise click.ClickException(f"{error}; the latest are: {known}") from error
+        except ValueError as error:
+            raise click.ClickException(f"run {run_id} cannot be read: {error}") from error
 
-    def finish(self, report: OuterReport, resume: str) -> None:
-        """Say what an outer loop came to, and leave with its exit status."""
+    def finish(self, report: OuterReport, go_on: str | None) -> None:
+        """Say what an outer loop came to and how to `go_on`, and leave with its exit status."""
         cost = "cost unknown" if report.unpriced else f"${report.cost_usd:f}"
-        tell(
-            f"{report.loop}: {report.stop} · {len(report.iterations)} iterations · {cost} · "
-            f"verified: {'yes' if report.verified else 'no'}"
-        )
-        if not report.done:
-            tell(f"go on with: {resume}")
+        count, verified = counted(len(report.iterations), "iteration"), report.verified
+        words = f"{count} · {cost} · verified: {'yes' if verified else 'no'}"
+        tell(f"{report.loop}: {report.stop} · {words}")
+        if not report.done and go_on is not None:
+            tell(go_on)
         leave(report.done, cancelled=self.setup.cancel.cancelled)
 
 
@@ -97,14 +100,15 @@ def leave(done: bool, *, cancelled: bool) -> None:
 def session(options: Options, *, stop_default: int | None = None) -> Iterator[Session]:
     """Everything a command needs, for as long as it lasts."""
     cancel = Cancel()
-    turns = options.max_turns or stop_default
+    turns = stop_default if options.max_turns is None else options.max_turns
     _refuse_unpriced(options)
-    options.store_path.parent.mkdir(parents=True, exist_ok=True)
+    if not options.base_url:
+        raise click.UsageError("give --base-url, or set LLM_BASE_URL (http://127.0.0.1:8000)")
     try:
         model = make_model(options.protocol, options.base_url, options.model, stream=options.stream)
     except ValueError as error:
-        raise click.UsageError(f"{error}; or give --base-url") from error
-    with Store(options.store_path) as store:
+        raise click.UsageError(str(error)) from error
+    with _store(options.store_path) as store:
         setup = Setup(
             model=model,
             tools=hands(options.directory, ask=not options.yes, protected=options.protect),
@@ -118,6 +122,17 @@ def session(options: Options, *, stop_default: int | None = None) -> Iterator[Se
             say=silent if options.quiet else tell,
         )
         yield Session(options, store, setup)
+
+
+def _store(path: Path) -> Store:
+    """Where runs are kept; raises `click.UsageError` where none can be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return Store(path)
+    except (OSError, ValueError, sqlite3.Error) as error:
+        raise click.UsageError(
+            f"runs cannot be kept in {path}: {error}; give --store FILE or set HARNESS_STORE"
+        ) from error
 
 
 def _refuse_unpriced(options: Options) -> None:
@@ -149,13 +164,14 @@ def caps(options: Options, iterations: int | None, seconds: float | None, none: 
             unlimited=none,
         )
     except ValueError as error:
-        words = str(error).partition(": give ")[0]
+        words = str(error).partition(": give ")[0].replace("Caps: ", "--max-")
         hint = "give --max-iterations, --max-cost, --max-tokens or --max-seconds, or --unlimited"
         raise click.UsageError(f"{words}: {hint}" if words != str(error) else words) from error
 
 
 def check_of(command: str | None, options: Options) -> CommandSucceeds | None:
-    """A shell command as a check, None without one."""
+    """A shell command as a check, None without one; raises `click.UsageError` for no words."""
+    said(command, "--check is a command")
     if command is None:
         return None
     return CommandSucceeds(["sh", "-c", command], cwd=options.directory)

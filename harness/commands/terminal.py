@@ -37,9 +37,9 @@ def tell(words: str) -> None:
     click.echo(words, err=True)
 
 
-def turns(count: int) -> str:
-    """So many turns, in words."""
-    return "1 turn" if count == 1 else f"{count} turns"
+def counted(count: int, what: str) -> str:
+    """So many of something, in words."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def progress(event: Event) -> None:
@@ -74,7 +74,7 @@ def _words(event: Event) -> str:
         case Note():
             return f"  note: {event.text}"
         case RunStopped():
-            return f"{event.status}: {event.reason} after {turns(event.turns)}"
+            return f"{event.status}: {event.reason} after {counted(event.turns, 'turn')}"
     return ""
 
 

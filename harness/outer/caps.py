@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import reduce
 from operator import or_
 
+from harness import quantities
 from harness.conditions import ActiveTime, MaxCost, MaxTokens
 from harness.outer.report import OuterKind, OuterStop, Spent
 from harness.state import RunState
@@ -20,7 +21,8 @@ class Caps:
     """What a whole outer loop may use: iterations, USD, tokens, seconds of work; None is no cap.
 
     The cap on money is kept by reserving: it is not overshot by a turn. Raises `ValueError` for a
-    cap that is not above 0, and where there is none at all unless `unlimited` says so.
+    cap that is not above 0, and where there is none at all unless `unlimited` says so; `TypeError`
+    for one of the wrong type.
     """
 
     iterations: int | None = None
@@ -30,12 +32,16 @@ class Caps:
     unlimited: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.cost, float):
-            raise TypeError(f"Caps: write the amount as text, cost='{self.cost}'")
-        object.__setattr__(self, "cost", None if self.cost is None else Decimal(self.cost))
-        for name, value in self._given():
-            if not value > 0:
+        for name in ("iterations", "cost", "tokens", "seconds"):
+            value = getattr(self, name)
+            if isinstance(value, int | float | Decimal) and value <= 0:
                 raise ValueError(f"{name}={value} would never start: a cap is above 0")
+        quantities.whole("Caps: iterations", self.iterations)
+        quantities.whole("Caps: tokens", self.tokens)
+        quantities.amount("Caps: seconds", self.seconds)
+        object.__setattr__(self, "cost", quantities.usd("Caps: cost", self.cost))
+        if self.cost is not None and not self.cost:
+            raise ValueError(f"cost={self.cost} would never start: a cap is above 0")
         if not any(True for _ in self._given()) and not self.unlimited:
             kinds = "iterations=20, cost='2.00', tokens=500_000 or seconds=3600"
             raise ValueError(f"a loop without a cap never ends: give {kinds}, or unlimited=True")

@@ -130,7 +130,8 @@ class _Loop:
         before = copy.copy(self.state)
         before.turns = list(self.state.turns)
         began, since = self.setup.clock.time(), self.setup.clock.monotonic()
-        say(self.state, task.prompt)
+        if not self.state.interruptions:  # a round that waits for a person goes on where it was
+            say(self.state, task.prompt)
         room = self.caps.room(self._spent(), _own(self.state))
         await self.setup.run(self.state, room, pace.tools() if task.every is None else ())
         self.iterations.append(
@@ -141,7 +142,11 @@ class _Loop:
             )
         )
         self.failures = self.failures + 1 if failed(self.state) else 0
-        return hit(room, self.state) or self._blocked() or self._again(task, pace)
+        stop = hit(room, self.state) or self._blocked() or self._cancelled()
+        if stop is not None:
+            self.schedule.back(task, self.setup.clock.time())
+            return stop
+        return self._again(task, pace)
 
     def _blocked(self) -> OuterStop | None:
         if self.failures >= FAILURES:

@@ -19,7 +19,7 @@ class PlanFile:
     def items(self) -> list[tuple[str, bool]]:
         """Each item in order, and whether it is ticked; raises `ValueError` without the file."""
         try:
-            text = self.path.read_text(encoding="utf-8")
+            text = read_text(self.path)
         except OSError as error:
             raise ValueError(
                 f"no plan: write {self.path} with a line like “- [ ] parse dates” per item, "
@@ -42,8 +42,16 @@ class PlanFile:
             mark = " " if found.group(4) in items else found.group(2)
             return f"{found.group(1)}{mark}{found.group(3)}{found.group(4)}"
 
-        text = self.path.read_text(encoding="utf-8")
+        text = read_text(self.path)
         write(self.path, _ITEM.sub(untick, text).encode())
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; raises `ValueError` where it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
 
 
 def write(path: Path, data: bytes) -> None:

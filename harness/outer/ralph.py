@@ -251,7 +251,7 @@ def progress_line(ended: Iteration) -> str:
         ended.reason,
         f"{ended.open} open",
         "1 turn" if ended.turns == 1 else f"{ended.turns} turns",
-        f"${ended.cost_usd:f}",
+        "cost unknown" if ended.unpriced else f"${ended.cost_usd:f}",
         *ended.notes,
     ]
     return "- " + " · ".join(parts)

@@ -39,7 +39,7 @@ def parse_interval(text: str) -> tuple[float, str]:
 class Task(msgspec.Struct, omit_defaults=True):
     """A prompt that is said again and again; times in seconds since the epoch.
 
-    `every` None: the model says each time when to go on. `due` None: it never fires again.
+    `every` None: the model says each time when to go on. `due` None: it is being fired.
     """
 
     id: int
@@ -63,6 +63,7 @@ class Schedule:
         self.tasks: list[Task] = []
         if self._path is not None and self._path.exists():
             self.tasks = msgspec.json.decode(self._path.read_bytes(), type=list[Task])
+            self._take_up()
 
     def add(self, prompt: str, now: float, every: float | None = None) -> Task:
         """A task that is due at once; raises `TooManyTasks` at fifty."""
@@ -89,6 +90,11 @@ class Schedule:
         task.due = None
         self._keep()
 
+    def back(self, task: Task, now: float) -> None:
+        """Let a fired task be due at once: it was broken off, by a person, a cap or a failure."""
+        task.due = now
+        self._keep()
+
     def again(self, task: Task, now: float, delay: float | None) -> bool:
         """Let a fired task wait for its interval or for `delay` seconds, from now: what was missed
         in the meantime is not made up for. False, and it is gone, where it has expired or there is
@@ -105,6 +111,11 @@ class Schedule:
     def expired(self, task: Task, now: float) -> bool:
         """Whether a task with an interval has lived its time."""
         return task.every is not None and now - task.made >= self.expiry
+
+    def _take_up(self) -> None:
+        """What was being fired when a process died is due since it was made."""
+        for task in self.tasks:
+            task.due = task.made if task.due is None else task.due
 
     def _keep(self) -> None:
         if self._path is not None:

@@ -56,7 +56,8 @@ class CommandSucceeds:
             words = f"{shown} did not end within {self._timeout:g} s"
             return failed(words) if self._timeout_fails else broken(words)
         if finished.status in NOT_RUN:
-            return broken(f"{shown} could not be run: {finished.output[-SHOWN:].strip()}")
+            said = finished.output[-SHOWN:].strip() or f"status {finished.status}"
+            return broken(f"{shown} could not be run: {said}")
         if finished.status == 0:
             return passed(status=0)
         said = finished.output[-SHOWN:].strip()

@@ -27,7 +27,7 @@ def test_B30g_no_cap_at_all_must_be_said() -> None:
 
 
 def test_a_float_is_no_amount_of_money() -> None:
-    with pytest.raises(TypeError, match=r"cost='0\.1'"):
+    with pytest.raises(TypeError, match=r"cost is an amount in USD: write it as text, '0\.1'"):
         Caps(cost=0.1)  # type: ignore[arg-type]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Reply, ask, say
 from fakeprovider.scripts.worker import worker
 from fakeprovider.server import Server
-from harness import Store
+from harness import RunState, Store
 from harness.commands.cli import main
 from harness.outer.book import Shelf
 
@@ -133,12 +134,29 @@ def test_the_answer_is_on_standard_output_and_the_rest_is_not(shell: Shell) -> N
         (["goal", " ", "--unlimited"], 2, "say the goal, or --resume RUN_ID; an empty text"),
         (["loop", "", "--unlimited"], 2, "say the prompt, or leave it out"),
         (["--resume", "nope"], 1, "no run 'nope'"),
-        (["ralph", "--max-iterations", "0"], 2, "iterations=0 would never start"),
+        (["ralph", "--max-iterations", "0"], 2, "0 would never start: a cap is above 0"),
         (["ralph"], 2, "or --unlimited"),
         (["ralph", "--max-iterations", "3"], 1, "no plan: write"),
         (["loop", "look", "--every", "soon", "--unlimited"], 2, "write it as 30s, 5m, 2h or 1d"),
         (["goal", "--max-iterations=3", "a", "b"], 2, "unexpected extra argument"),
         (["run", "x", "--price-in", "2"], 2, "give both --price-in and --price-out"),
+        (["run", "x", "--max-turns", "0"], 2, "'--max-turns': 0 would never start: a cap is above"),
+        (["run", "x", "--max-tokens", "-1"], 2, "-1 would never start: a cap is above 0"),
+        (["run", "x", "--max-turns", "two"], 2, "'two' is not a whole number"),
+        (["run", "x", "--max-cost", "0", *PRICES], 2, "'--max-cost': 0 would never start"),
+        (["run", "x", "--base-url", ""], 2, "give --base-url, or set LLM_BASE_URL"),
+        (["run", "x", "--store", ""], 2, "give --store FILE or set HARNESS_STORE"),
+        (["run", "x", "--store", "/dev/null/x"], 2, "runs cannot be kept in /dev/null/x: "),
+        (["run", "x", "--store", "junk"], 2, "runs cannot be kept in junk: file is not a database"),
+        (["run", "x", "--check", " "], 2, "--check is a command; an empty text says nothing"),
+        (["goal", "x", "--max-seconds", "nan"], 2, "--max-seconds is a finite number"),
+        (["goal", "x", "--unlimited", "--evaluator-url", "y"], 2, "base URL 'y' is not an http"),
+        (["goal", "x", "--unlimited", "--evaluator-price-in", "1"], 2, "--evaluator-price-out"),
+        (["loop", "--unlimited", "--dir", "odd"], 1, "loop.md is no text in UTF-8"),
+        (["loop", "x", "--resume", "r", "--unlimited"], 2, "has its prompt and its interval"),
+        (["loop", "--resume", "r", "--unlimited"], 1, "run r is no loop: go on with it by `run"),
+        (["ralph", "--unlimited", "--prompt-file", "junk"], 2, "junk is no text in UTF-8"),
+        (["ralph", "--unlimited", "--dir", "odd"], 1, "plan.md is no text in UTF-8"),
     ],
 )
 def test_B30g_a_mistake_is_one_clean_message(
@@ -153,11 +171,93 @@ def test_B30g_a_mistake_is_one_clean_message(
     monkeypatch.setenv("HARNESS_STORE", str(tmp_path / "runs.sqlite"))
     monkeypatch.setenv("LLM_BASE_URL", server.base_url)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd").mkdir()
+    for name in ("junk", "odd/loop.md", "odd/plan.md"):
+        (tmp_path / name).write_bytes(b"\xff\xfe\x00junk" * 100)
+    with Store(tmp_path / "runs.sqlite") as store:
+        store.save(RunState.start("t", run_id="r"))
     with pytest.raises(SystemExit) as ended:
         main(words)
     out, err = capsys.readouterr()
     assert (ended.value.code, out, said in err) == (code, "", True), err
     assert not re.search(r"^(run|loop|goal) \w{32}$", err, re.M), "nothing was begun"
+
+
+@pytest.mark.parametrize("variable", ["HOME", "XDG_STATE_HOME"])
+def test_a_home_that_cannot_be_written_is_one_clean_message(server: Server, variable: str) -> None:
+    command = [sys.executable, "-P", "-m", "harness", "run", "x", "--base-url", server.base_url]
+    unset = ("HARNESS_STORE", "XDG_STATE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    done = started(command, environment={**environment, variable: "/dev/null"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.search(
+        r"^Error: runs cannot be kept in /dev/null/\S*runs.sqlite: .* give", done.stderr, re.M
+    )
+    assert "Traceback" not in done.stderr
+
+
+def started(words: list[str], said: str = "", environment: Any = None) -> Any:
+    return subprocess.run(
+        words,
+        input=said,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
+    )
+
+
+def pasted(err: str) -> list[str]:
+    """The words of the command line that a run said it goes on with."""
+    (line,) = re.findall(r"^go on with: (.*)$", err, re.M)
+    return shlex.split(line)
+
+
+@pytest.mark.parametrize("command", ["run", "goal", "loop", "ralph"])
+def test_the_line_to_go_on_with_can_be_pasted_and_works(shell: Shell, command: str) -> None:
+    """It carries the options that were given, quoted, and begins as this process did."""
+    planned(shell)
+    task = [] if command == "ralph" else ["write it"]
+    given = ["--max-iterations", "9"] if command != "run" else []
+    given += ["--max-turns", "9", "--max-cost", "0.5", *PRICES, "--protect", "it's *.lock"]
+    code, _, err = shell("writer", command, *task, *given)
+    assert code == 130, err
+    words = pasted(err)
+    assert words[:5] == [sys.executable, "-P", "-m", "harness", command]
+    environment = {name: value for name, value in os.environ.items() if name != "HARNESS_STORE"}
+    done = started(words, "y\n", environment)
+    assert "run it? y, n" in done.stderr, done.stderr
+    assert (shell.project / "out.txt").exists()
+    for option in ("--base-url", "--max-turns", "--max-cost", "--price-in", "--protect", "--store"):
+        assert option in words
+
+
+def test_a_limit_that_counts_over_all_processes_is_to_be_raised_first(shell: Shell) -> None:
+    code, _, err = shell("writer", "run", "write it", "--max-turns", "1", "--yes")
+    (line,) = re.findall(r"^raise --max-turns above 1 to go on: (.*)$", err, re.M)
+    assert (code, "--max-turns 1" in line) == (1, True)
+    words = shlex.split(line.replace("--max-turns 1", "--max-turns 2"))
+    done = started(words)
+    assert (done.returncode, done.stdout) == (0, "written\n"), done.stderr
+
+
+def test_a_url_with_a_key_is_not_printed_from_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LLM_BASE_URL", "http://user:hush@127.0.0.1:1/")
+    monkeypatch.setenv("HARNESS_STORE", str(tmp_path / "runs.sqlite"))
+    (tmp_path / "plan.md").write_text("- [ ] one\n")
+    (tmp_path / ".ralph").mkdir()
+    (tmp_path / ".ralph" / "stop").touch()
+    with pytest.raises(SystemExit):
+        main(["ralph", "--unlimited", "--dir", str(tmp_path)])
+    words = pasted(capsys.readouterr().err)
+    assert ("hush" in " ".join(words), "--base-url" in words, "--dir" in words) == (
+        False,
+        False,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,38 @@ def test_the_user_ends_it_while_it_waits(setup: Make) -> None:
     assert len(schedule.tasks) == 1, "it is still there for a later process"
 
 
+@pytest.mark.parametrize("every", [None, 300], ids=["own pace", "interval"])
+def test_a_round_that_was_broken_off_is_due_again_for_a_later_process(
+    setup: Make, tmp_path: Path, every: float | None
+) -> None:
+    """By a person or by a cap: else there would be nothing left to go on with."""
+    signal, path = Cancel(), tmp_path / "tasks.json"
+
+    def reply(turn: int, _: Any) -> Any:
+        signal.set("user pressed Stop")
+        return says("ok")
+
+    made = setup(ScriptedModel(reply), cancel=signal)
+    schedule = Schedule(path)
+    schedule.add("look", made.clock.time(), every)
+    state = start()
+    assert go(state, schedule, made).stop.kind is OuterKind.USER
+    cap = Caps(cost="0.0001")
+    made = setup(ScriptedModel([says("ok")], forever=True))
+    assert go(state, Schedule(path), made, cap).stop.kind is OuterKind.MAX_COST
+    made = setup(ScriptedModel([says("ok")], forever=True))
+    report = go(state, Schedule(path), made, Caps(iterations=1))
+    assert [each.task for each in report.iterations] == ["look"]
+
+
+def test_what_was_being_fired_when_a_process_died_is_due(tmp_path: Path) -> None:
+    schedule = Schedule(tmp_path / "tasks.json")
+    schedule.fire(schedule.add("look", 100.0, 300))
+    found = Schedule(tmp_path / "tasks.json").next()
+    assert found is not None
+    assert (found.prompt, found.due, found.fired) == ("look", 100.0, 1)
+
+
 def pacing(*steps: Any) -> ScriptedModel:
     """Each step is a call, which is followed by a word."""
     script = [r for n, step in enumerate(steps) for r in (calls((f"c{n}", *step)), says("ok"))]
