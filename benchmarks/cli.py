@@ -80,6 +80,8 @@ class _Ended:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.status = 128 + number
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job
+            raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
 

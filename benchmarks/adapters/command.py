@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from benchmarks.adapters.signals import ending_signals
 from benchmarks.report import Row, StopCell
 from fakeprovider.driven import Drive, Driven, drive
 from fakeprovider.gates import Gates
@@ -42,10 +43,12 @@ def run_command(command: Sequence[str], script: str, cut: Cut, price: Price) -> 
     """Run `command` against `script` and make a row of what the provider saw.
 
     Its tool runs, its status and its answer are its own affair and not observable. Raises
-    `NoRequest` where it never asked the provider anything.
+    `NoRequest` where it never asked the provider anything. A signal that ends us reaches the
+    command first and us when it has ended.
     """
     gates = Gates(max_requests=cut.requests, max_tokens=cut.tokens)
-    driven = drive(command, Drive(script, gates=gates, timeout=cut.seconds, capture=CAPTURE))
+    with ending_signals():
+        driven = drive(command, Drive(script, gates=gates, timeout=cut.seconds, capture=CAPTURE))
     if driven.tally.requests == 0:
         raise NoRequest(_silence(driven))
     answered = [one for one in driven.exchanges if one.usage is not None and one.status < 400]
@@ -70,7 +73,7 @@ def run_command(command: Sequence[str], script: str, cut: Cut, price: Price) -> 
 def _silence(driven: Driven) -> str:
     """Why there is nothing to tabulate: the exit status and the end of the command's output."""
     if driven.ended.reason is not None and not driven.ended.started:
-        return f"the command {driven.ended.reason}"
+        return f"the command {driven.ended.reason}; what follows `--` is run as another harness"
     said = driven.ended.output.decode(errors="replace").strip()
     return (
         f"the command made no request (exit status {driven.ended.status}). It finds the "

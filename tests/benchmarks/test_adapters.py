@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -73,3 +77,53 @@ def test_a_budget_cannot_be_enforced_on_another_harness_and_that_is_said(
     result = CliRunner().invoke(cli, ["runaway", "--budget", "0.01", *naive])
     assert result.exit_code == 2
     assert "--max-tokens" in result.output
+
+
+HELD = """
+import pathlib, signal, sys, time
+
+if sys.argv[2] == "deaf":
+    signal.signal(signal.SIGINT, lambda number, frame: sys.exit(0))
+pathlib.Path(sys.argv[1]).touch()
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "manner"),
+    [(signal.SIGINT, "plain"), (signal.SIGINT, "deaf"), (signal.SIGTERM, "plain")],
+    ids=["ctrl-c", "ctrl-c-taken-for-an-end", "sigterm"],
+)
+def test_an_interrupted_command_is_an_interrupted_bench_and_no_other_is_started(
+    number: signal.Signals, manner: str, tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready"
+    command = [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "8,20", "--"]
+    with subprocess.Popen(
+        [*command, sys.executable, "-c", HELD, str(ready), manner],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        while not ready.exists():
+            assert child.poll() is None
+            time.sleep(0.02)
+        ready.unlink()
+        child.send_signal(number)
+        output, errors = child.communicate(timeout=30)
+    assert child.returncode == 128 + number
+    assert errors.splitlines()[-1] == "interrupted"
+    assert "made no request" not in errors
+    assert output == ""
+    assert not ready.exists()
+    assert not _running(str(ready))
+
+
+def _running(word: str) -> list[str]:
+    """The ids of processes that have `word` in their command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            if word.encode() in path.read_bytes():
+                found.append(path.parent.name)
+    return found
