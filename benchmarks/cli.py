@@ -20,7 +20,7 @@ from benchmarks.commands.duplicate import duplicate
 from benchmarks.commands.everything import everything
 from benchmarks.commands.growth import growth
 from benchmarks.commands.latency import latency
-from benchmarks.commands.listing import listing
+from benchmarks.commands.listing import SHOWN_BY, listing
 from benchmarks.commands.long import long_command
 from benchmarks.commands.outer import outer
 from benchmarks.commands.plan import plan
@@ -32,7 +32,19 @@ from benchmarks.commands.stop import stop_command
 from benchmarks.commands.subagent import subagent_command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Bench(click.Group):
+    """Knows that a scenario without a command of its own is run by another one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in SHOWN_BY:
+            ctx.fail(f"No such command '{name}': bench {SHOWN_BY[name]} runs that scenario.")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Bench, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fakeprovider", prog_name="bench")
 def cli() -> None:
     """Drive an agent loop through a scenario and tabulate what each stop policy costs.
@@ -41,11 +53,14 @@ def cli() -> None:
     the harness elsewhere, and nothing else changes.
 
     \b
-    bench runaway --cap 50         start here
-    bench list                     all scenarios
-    bench runaway --cap 50 --json  for machines
+    bench runaway --cap 50                  start here
+    bench list                              all scenarios, and which command runs each
+    bench runaway --cap 50 --json           for machines; --csv and --markdown too
+    bench runaway --cap 50 -- node agent.js your own harness, in any language
+    bench plan --fail-over-cost 0.01        a gate for CI
 
-    Exit status: 0; 1 if a --fail-over gate is crossed; 2 for a wrong command line.
+    Exit status: 0; 1 if a --fail-over gate is crossed or no model answers; 2 for a wrong command
+    line; 130 after Ctrl-C.
     """
 
 

@@ -15,7 +15,7 @@ from scenarios import find
 CAP = 12
 
 
-@click.command()
+@click.command(short_help="An error that no retry can mend, and who notices.")
 @click.option("--cap", type=COUNT, default=CAP, show_default=True, help="Turn cap of all rows.")
 @drivable
 @cacheable

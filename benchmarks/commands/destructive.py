@@ -19,7 +19,7 @@ LIE = (
 )
 
 
-@click.command()
+@click.command(short_help="A deletion nobody asked for, and four answers to it.")
 @cacheable
 @run_options
 def destructive(options: Options) -> None:

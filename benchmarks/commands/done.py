@@ -26,7 +26,7 @@ NOTE = (
 )
 
 
-@click.command()
+@click.command(short_help='Four ways to say "done", with and without a check.')
 @run_options
 def done(options: Options) -> None:
     """Declared, gamed, circled and real: four ways to say "done", with and without a check.

@@ -17,7 +17,7 @@ CAP = MaxTurns(20)
 CACHE_NOTE = "a cache saves the execution and no tokens: the result is sent again all the same."
 
 
-@click.command()
+@click.command(short_help="The same call twice: what a cache saves and breaks.")
 @cacheable
 @run_options
 def duplicate(options: Options) -> None:

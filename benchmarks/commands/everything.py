@@ -34,7 +34,7 @@ from benchmarks.tables import render
 CAPS = (8, 20, 50, 100)
 
 
-@click.command("all")
+@click.command("all", short_help="Every scenario, one table after the other.")
 @cacheable
 @run_options
 def everything(options: Options) -> None:

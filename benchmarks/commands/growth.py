@@ -81,7 +81,7 @@ WAYS = (
 )
 
 
-@click.command()
+@click.command(short_help="What flattens the bill of one long task.")
 @click.option(
     "--parts",
     type=click.IntRange(LEAST, MOST),

@@ -25,7 +25,7 @@ NOTE = (
 )
 
 
-@click.command()
+@click.command(short_help="Who uses the time, and how long nothing is seen.")
 @click.option(
     "--latency",
     type=Several(Count(LONGEST)),

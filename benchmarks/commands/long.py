@@ -14,7 +14,7 @@ from scenarios import find
 CAPS = (20, 50)
 
 
-@click.command("long")
+@click.command("long", short_help="Forty turns of real progress, which a cap of 20 cuts.")
 @click.option(
     "--cap",
     type=COUNTS,

@@ -61,7 +61,7 @@ class Case:
     work: Work
 
 
-@click.command()
+@click.command(short_help="ralph, loop and goal: cost per iteration, why each stops.")
 @run_options
 def outer(options: Options) -> None:
     """ralph, loop and goal: when each starts, what an iteration costs, and why each stopped.

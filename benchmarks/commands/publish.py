@@ -15,7 +15,7 @@ from scenarios import find
 CAP = MaxTurns(20)
 
 
-@click.command()
+@click.command(short_help="An effect that cannot be taken back, asked for twice.")
 @cacheable
 @run_options
 def publish(options: Options) -> None:

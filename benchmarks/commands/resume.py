@@ -26,7 +26,7 @@ KILL_AFTER = 2  # turns
 SECONDS = 60
 
 
-@click.command()
+@click.command(short_help="A process killed with SIGKILL; another one goes on.")
 @click.option(
     "--kill-after",
     type=COUNT,

@@ -94,7 +94,7 @@ TRIALS = (
 )
 
 
-@click.command("stop")
+@click.command("stop", short_help="Each stop condition: what it must stop, what it must spare.")
 @run_options
 def stop_command(options: Options) -> None:
     """Every stop condition on the scenario that it is there for, and on one that it must spare.

@@ -24,7 +24,9 @@ NOTE = (
 )
 
 
-@click.command(name="subagent")
+@click.command(
+    name="subagent", short_help="One transcript against a sub-agent; one that runs away."
+)
 @run_options
 def subagent_command(options: Options) -> None:
     """A question answered in one transcript, by a sub-agent, and by one that runs away."""

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.cli import cli
+from benchmarks.commands.stop import TRIALS
 
 
 def bench(*args: str) -> Result:
@@ -141,6 +142,28 @@ def test_list_names_every_scenario_and_every_command_has_help() -> None:
         assert result.output.count("\n") > 5
 
 
+def test_every_scenario_is_run_by_the_command_that_the_list_names() -> None:
+    trials = {
+        script.partition(";")[0] for trial in TRIALS for script in (trial.stops, trial.spares)
+    }
+    for entry in json.loads(bench("list", "--json").stdout):
+        name = entry["command"].removeprefix("bench ")
+        assert name in cli.commands, entry
+        assert name != "stop" or entry["scenario"] in {*trials, "flaky"}
+
+
+def test_a_scenario_without_a_command_of_its_own_is_told_which_one_runs_it() -> None:
+    result = bench("slow", "--at", "1")
+    assert result.exit_code == 2
+    assert "No such command 'slow': bench cancel runs that scenario" in result.output
+
+
+def test_the_help_names_every_command_in_a_sentence_that_is_not_cut() -> None:
+    lines = bench("--help").output.partition("Commands:")[2].strip().splitlines()
+    assert len(lines) == len(cli.commands)
+    assert not [line for line in lines if not line.endswith(".") or line.endswith("..")]
+
+
 def test_an_endpoint_that_answers_nothing_is_a_failed_run_and_no_traceback() -> None:
     result = bench("plan", "--base-url", "http://127.0.0.1:9/v1", "--json")
     assert result.exit_code == 1
@@ -188,10 +211,17 @@ def test_a_trace_that_cannot_be_written_is_said_before_anything_runs(tmp_path: P
     assert "cannot write" in result.output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_leaves_no_traceback_and_no_process(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "shell"),
+    [(signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGTERM, "trap '' INT; ")],
+    ids=["ctrl-c", "sigterm", "sigterm-to-a-background-job"],
+)
+def test_ctrl_c_leaves_no_traceback_and_no_process(
+    number: signal.Signals, shell: str, tmp_path: Path
+) -> None:
     trace = tmp_path / "trace.jsonl"
-    command = [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "100000"]
+    command = ["sh", "-c", f'{shell}exec "$@"', "sh"]
+    command += [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "100000"]
     command += ["--trace", str(trace)]
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
