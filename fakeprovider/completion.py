@@ -44,6 +44,13 @@ class Tally:
     reasoning: int = 0
     written: int = 0
 
+    def times(self, choices: int) -> Tally:
+        """The tokens of so many choices: the output of all counts, the prompt once."""
+        if choices == 1:
+            return self
+        spoken, thought = self.completion * choices, self.reasoning * choices
+        return replace(self, completion=spoken, reasoning=thought)
+
     @property
     def total(self) -> int:
         """Prompt and completion."""

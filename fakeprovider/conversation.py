@@ -72,17 +72,23 @@ class Result:
     is_error: bool = False
 
 
+NOWHERE = -1
+"""The index of what is in no message."""
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """Something in the transcript that a real service refuses, or that is worth a note.
 
     `rule` is its name in the strict table, `index` the offending wire message (0-based),
-    `detail` the sentence that says what is wrong.
+    `detail` the sentence that says what is wrong. What is wrong with the request beside its
+    messages has the index `NOWHERE`, and the path of the field in `where`.
     """
 
     rule: str
     index: int
     detail: str
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)

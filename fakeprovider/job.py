@@ -145,6 +145,7 @@ def _told(job: Job, completion: Completion | None) -> Exchange:
 
 def _tell(conversation: Conversation, completion: Completion | None) -> Exchange:
     history = conversation.history
+    choices = conversation.options.get("n", 1)
     calls = completion.calls if completion else ()
     return Exchange(
         turn=conversation.position,
@@ -160,7 +161,7 @@ def _tell(conversation: Conversation, completion: Completion | None) -> Exchange
         said=len(completion.text.strip()) if completion else 0,
         calls=tuple(map(called, calls)),
         finish=completion.finish if completion else "",
-        usage=_usage(completion.usage) if completion else None,
+        usage=_usage(completion.usage.times(choices)) if completion else None,
     )
 
 

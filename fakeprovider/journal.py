@@ -28,7 +28,10 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A rule of the strict table that the transcript breaks, and the index of the message."""
+    """A rule of the strict table that the request breaks, and the index of the message.
+
+    The index is -1 where it is in none of them.
+    """
 
     rule: str
     index: int

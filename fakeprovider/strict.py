@@ -89,6 +89,21 @@ RULES: dict[str, Rule] = {
     # A thinking block that came back without its signature, or with other words.
     # messages: the extended thinking guide, anthropics/claude-code#10627.
     "thinking_signature": _refused("messages"),
+    # Two of the tools offered have one name.
+    # messages: anthropics/claude-code#10687, microsoft/vscode#276110. OpenAI's models were seen to
+    # take it (eclipse-theia/theia#16122); xAI's Responses refuse it (justrach/codegraff#505).
+    "tool_twice": _refused("messages", noted=("chat", "responses")),
+    # More than four blocks with `cache_control`, the request's own counted.
+    # messages: the prompt caching guide, anthropics/claude-code#8901, coder/mux#3112.
+    "cache_marks": _refused("messages"),
+    # A thinking budget under 1024 tokens.
+    # messages: the extended thinking guide, themaximalist/llm.js#30.
+    "budget_too_small": _refused("messages"),
+    # A thinking budget of `max_tokens` or more.
+    # messages: the extended thinking guide, griffinwork40/agent-afk#951. With tools it may be more
+    # where a beta header turns interleaved thinking on: headers are not looked at.
+    "budget_over_max": _refused("messages"),
+    "budget_over_max_with_tools": _noted("messages"),
     # A signature that is not from here: whose it is cannot be told, so it is let through.
     "foreign_signature": _noted("messages"),
 }

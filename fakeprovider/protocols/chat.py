@@ -15,6 +15,7 @@ from fakeprovider.offers import read_tools
 from fakeprovider.protocols.base import CREATED
 from fakeprovider.protocols.chat_messages import TOOL_NAME, parse_message
 from fakeprovider.protocols.chat_render import render_stream, render_whole
+from fakeprovider.protocols.request_flaws import names_twice
 from fakeprovider.strict import judge
 from fakeprovider.transcript import Form, read
 from fakeprovider.wire import decode
@@ -137,7 +138,8 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
         else read_tools(NAME, bytes(request.tools), memory, _tools)
     )
     choice = _function_choice(request) if legacy else _tool_choice(request)
-    violations, notes = judge(finish(state, [tool.name for tool in tools]), NAME)
+    names = [tool.name for tool in tools]
+    violations, notes = judge((*finish(state, names), *names_twice(names)), NAME)
     return Conversation(
         model=request.model or model,
         messages=state.messages,
@@ -166,7 +168,7 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
 
 def refuse(violation: Violation) -> ApiError:
     """The service's 400 for a broken transcript."""
-    where = f"messages[{violation.index}]"
+    where = violation.where or f"messages[{violation.index}]"
     return invalid(f"Invalid '{where}': {violation.detail}.", where)
 
 

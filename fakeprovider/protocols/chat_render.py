@@ -42,7 +42,7 @@ def render_whole(conversation: Conversation, completion: Completion) -> bytes:
     }
     choices = [{"index": index, **choice} for index in range(conversation.options["n"])]
     envelope = _envelope(completion, "chat.completion")
-    usage = _usage(completion.usage, conversation.options["n"])
+    usage = _usage(completion.usage.times(conversation.options["n"]))
     return _encode({**envelope, "choices": choices, "usage": usage})
 
 
@@ -63,7 +63,7 @@ def render_stream(conversation: Conversation, completion: Completion) -> Iterato
     for index in range(choices):
         yield _chunk(envelope, index, {}, reason)
     if with_usage:
-        yield _event({**envelope, "choices": [], "usage": _usage(completion.usage, choices)})
+        yield _event({**envelope, "choices": [], "usage": _usage(completion.usage.times(choices))})
     yield Frame(b"data: [DONE]\n\n")
 
 
@@ -163,20 +163,19 @@ def _event(data: dict[str, Any], tokens: int = 0) -> Frame:
     return Frame(b"data: " + _encode(data) + b"\n\n", tokens)
 
 
-def _usage(tally: Tally, choices: int) -> dict[str, Any]:
-    """The output of all choices counts, the prompt once; cached tokens are part of the prompt."""
-    spoken = tally.completion * choices
+def _usage(tally: Tally) -> dict[str, Any]:
+    """Cached tokens are part of the prompt."""
     return {
         "prompt_tokens": tally.prompt,
-        "completion_tokens": spoken,
-        "total_tokens": tally.prompt + spoken,
+        "completion_tokens": tally.completion,
+        "total_tokens": tally.total,
         "prompt_tokens_details": {
             "cached_tokens": tally.cached,
             "cache_write_tokens": tally.written,
             "audio_tokens": 0,
         },
         "completion_tokens_details": {
-            "reasoning_tokens": tally.reasoning * choices,
+            "reasoning_tokens": tally.reasoning,
             "audio_tokens": 0,
             "accepted_prediction_tokens": 0,
             "rejected_prediction_tokens": 0,

@@ -18,6 +18,7 @@ from fakeprovider.offers import read_tools
 from fakeprovider.prompt_cache import Mark
 from fakeprovider.protocols.messages_blocks import TOOL_NAME, parse_message, parse_system
 from fakeprovider.protocols.messages_render import render_stream, render_whole
+from fakeprovider.protocols.request_flaws import names_twice, thinking_budget, too_many_marks
 from fakeprovider.strict import judge
 from fakeprovider.transcript import Form, Transcript, read
 from fakeprovider.wire import decode
@@ -82,6 +83,7 @@ class Thinking(msgspec.Struct):
     """Whether thinking is on."""
 
     type: str = "disabled"
+    budget_tokens: int | None = None
 
 
 class Countable(msgspec.Struct):
@@ -180,7 +182,9 @@ def _conversation(
     system = _system(bytes(request.system), memory)
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     fixed = tool_tokens + sum(map(_inner, system))
-    violations, notes = judge(_flaws(state, system, tools), NAME)
+    choice = _ours(choice, tools, bytes(request.tools))
+    flaws = (*_flaws(state, system, tools), *too_many_marks(body), *_budget(request, tools))
+    violations, notes = judge(flaws, NAME)
     paused = _paused(state.messages)
     position = state.position - len(paused)
     return Conversation(
@@ -212,7 +216,8 @@ def _conversation(
 
 def refuse(violation: Violation) -> ApiError:
     """The service's 400 for a broken transcript."""
-    return invalid(violation.detail, f"messages[{violation.index}]", violation.rule)
+    where = violation.where or f"messages[{violation.index}]"
+    return invalid(violation.detail, where, violation.rule)
 
 
 def render_error(error: ApiError) -> bytes:
@@ -283,6 +288,21 @@ def _choice(found: ToolChoice) -> Choice:
     return Choice(mode, names, bool(found.disable_parallel_tool_use))
 
 
+def _ours(choice: Choice, tools: tuple[Offered, ...], raw: bytes) -> Choice:
+    """A choice of a tool that the service itself runs is none of ours."""
+    if not choice.names or choice.names[0] in {tool.name for tool in tools}:
+        return choice
+    named = {tool.name for tool in decode(raw, _TOOLS, "tools") or []}
+    return Choice("auto", (), choice.single) if choice.names[0] in named else choice
+
+
+def _budget(request: Countable, tools: tuple[Offered, ...]) -> tuple[Violation, ...]:
+    if not isinstance(request, Request) or request.thinking is None:
+        return ()
+    budget = request.thinking.budget_tokens if request.thinking.type == "enabled" else None
+    return thinking_budget(budget, request.max_tokens, with_tools=bool(tools))
+
+
 def _system(raw: bytes, memory: Memory) -> tuple[Entry, ...]:
     return memory.read(NAME, raw, {}, parse_system)
 
@@ -297,7 +317,8 @@ def _flaws(
     """A last assistant message may be empty: it is where the answer is to go on."""
     for entry in system:
         yield from (Violation(rule, 0, f"system: {detail}") for rule, detail in entry.flaws)
-    for flaw in finish(state, [tool.name for tool in tools]):
+    names = [tool.name for tool in tools]
+    for flaw in (*finish(state, names), *names_twice(names)):
         if flaw.rule not in ("null_content", "empty_content") or flaw.index != state.wire - 1:
             yield flaw
 

@@ -18,6 +18,7 @@ from fakeprovider.memory import Memory
 from fakeprovider.offers import read_tools
 from fakeprovider.protocols.base import Frame
 from fakeprovider.protocols.chat import render_error, render_model, render_models
+from fakeprovider.protocols.request_flaws import names_twice
 from fakeprovider.protocols.response_ids import Carried, read_response_id
 from fakeprovider.protocols.responses_events import frames
 from fakeprovider.protocols.responses_items import TOOL_NAME, parse_item, parse_text
@@ -168,7 +169,8 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     choice = _choice(request)
     fixed = tool_tokens + sum(map(_inner, told))
-    violations, notes = judge(finish(state, [tool.name for tool in tools]), NAME)
+    names = [tool.name for tool in tools]
+    violations, notes = judge((*finish(state, names), *names_twice(names)), NAME)
     return {
         "model": request.model or model,
         "messages": (*(entry.message for entry in told), *state.messages),
@@ -189,7 +191,7 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
 
 def refuse(violation: Violation) -> ApiError:
     """The service's 400 for a broken transcript."""
-    where = f"input[{max(0, violation.index)}]"
+    where = violation.where or f"input[{max(0, violation.index)}]"
     return invalid(f"Invalid '{where}': {violation.detail}.", where)
 
 

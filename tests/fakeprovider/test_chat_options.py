@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
@@ -44,6 +45,23 @@ def test_n_choices_are_the_reply_n_times_and_their_output_is_counted(gpt: openai
     assert two.choices[0].message == two.choices[1].message == one.choices[0].message
     assert two.usage.completion_tokens == 2 * one.usage.completion_tokens
     assert two.usage.prompt_tokens == one.usage.prompt_tokens
+    assert two.usage.total_tokens == two.usage.prompt_tokens + two.usage.completion_tokens
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_the_journal_has_the_tokens_of_all_choices(stream: bool) -> None:
+    """So that a gate on tokens counts what the client was told."""
+    body = {"model": "m", "messages": [USER], "stream": stream}
+    with Server(lambda conversation: Reply((Thinking("so"), Text("a b")))) as server:
+        for number in (1, 3):
+            sent = {**body, "n": number}
+            httpx.post(f"{server.base_url}/chat/completions", json=sent).raise_for_status()
+        one, three = (exchange.usage for exchange in server.journal.exchanges())
+    assert one is not None
+    assert three is not None
+    assert three.completion_tokens == 3 * one.completion_tokens
+    assert three.reasoning_tokens == 3 * one.reasoning_tokens > 0
+    assert three.prompt_tokens == one.prompt_tokens
 
 
 def test_choices_of_a_stream_take_turns_and_each_is_whole(gpt: openai.OpenAI) -> None:

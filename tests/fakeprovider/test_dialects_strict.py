@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from fakeprovider.conversation import Conversation
+from fakeprovider.choice import Choice
+from fakeprovider.conversation import NOWHERE, Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.memory import Memory
 from fakeprovider.protocols import chat, messages, responses
@@ -63,8 +64,9 @@ def output(call_id: str = "a") -> dict[str, Any]:
 
 def parse(dialect: Any, transcript: list[Any], **rest: Any) -> Conversation:
     names = {"f", "f" * 64, "f" * 128}
+    tools: Any
     if dialect is chat:
-        tools: Any = [{"type": "function", "function": {"name": name}} for name in names]
+        tools = [{"type": "function", "function": {"name": name}} for name in names]
         body = {"messages": transcript, "tools": [one for one in tools if _short(one["function"])]}
     elif dialect is messages:
         tools = [{"name": name, "input_schema": {}} for name in names]
@@ -238,14 +240,134 @@ def test_what_the_service_takes_is_taken_and_noted_where_it_is_odd(
     assert [one.rule for one in found.notes] == ([note] if note else [])
 
 
+# Beside the messages
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+def functions(*names: str) -> list[dict[str, Any]]:
+    return [{"type": "function", "function": {"name": name}} for name in names]
+
+
+def tools(*names: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "input_schema": {}, **more} for name in names]
+
+
+def flat(*names: str) -> list[dict[str, Any]]:
+    return [{"type": "function", "name": name} for name in names]
+
+
+def marked(count: int, **more: Any) -> dict[str, Any]:
+    return {"system": [{**text(), **MARK}] * count, **more}
+
+
+def thinks(budget: int, limit: int, **more: Any) -> dict[str, Any]:
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": limit, **more}
+
+
+BAD_REQUESTS: list[tuple[Any, str, str, dict[str, Any]]] = [
+    (messages, "tool_twice", "tools", {"tools": tools("f", "g", "f")}),
+    (messages, "cache_marks", "cache_control", marked(5)),
+    (messages, "cache_marks", "cache_control", marked(4, **MARK)),
+    (messages, "cache_marks", "cache_control", marked(3, tools=tools("f", "g", **MARK))),
+    (
+        messages,
+        "cache_marks",
+        "cache_control",
+        marked(
+            3,
+            messages=[
+                told({**text(), **MARK}),
+                says(use()),
+                told({**result(), "content": [{**text(), **MARK}]}),
+            ],
+        ),
+    ),
+    (messages, "budget_too_small", "thinking.budget_tokens", thinks(1023, 2000)),
+    (messages, "budget_over_max", "thinking.budget_tokens", thinks(2000, 2000, tools=[])),
+]
+GOOD_REQUESTS: list[tuple[Any, str, dict[str, Any]]] = [
+    (chat, "tool_twice", {"tools": functions("f", "g", "f")}),
+    (responses, "tool_twice", {"tools": flat("f", "g", "f")}),
+    (chat, "", {"tools": functions("f", "g")}),
+    (messages, "", {"tools": tools("f", "g")}),
+    (responses, "", {"tools": flat("f", "g")}),
+    (messages, "", marked(4)),
+    (messages, "", marked(3, **MARK)),
+    (messages, "", marked(4, cache_control=None)),
+    # The word is also one of a schema, and of what was said.
+    (
+        messages,
+        "",
+        marked(
+            4,
+            tools=[*tools("f"), {"name": "g", "input_schema": {"properties": MARK}}],
+            messages=[told(text("cache_control"), text('{"cache_control": 1}'))],
+        ),
+    ),
+    (messages, "", thinks(1024, 1025, tools=[])),
+    (messages, "budget_over_max_with_tools", thinks(2000, 2000)),
+    (messages, "", {"thinking": {"type": "disabled", "budget_tokens": 1}}),
+    (messages, "", {"thinking": {"type": "adaptive"}}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "rule", "where", "rest"), BAD_REQUESTS, ids=label)
+def test_what_is_wrong_beside_the_messages_is_refused_with_the_path_of_the_field(
+    dialect: Any, rule: str, where: str, rest: dict[str, Any]
+) -> None:
+    found = parse(dialect, [USER], **rest).violations
+    assert [(one.rule, one.index) for one in found] == [(rule, NOWHERE)]
+    error = dialect.refuse(found[0])
+    shown = json.loads(dialect.render_error(error))["error"]
+    assert (error.status, shown["type"]) == (400, "invalid_request_error")
+    assert shown["message"].startswith(f"{where}: ")
+
+
+@pytest.mark.parametrize(("dialect", "note", "rest"), GOOD_REQUESTS, ids=label)
+def test_what_is_right_beside_the_messages_is_taken(
+    dialect: Any, note: str, rest: dict[str, Any]
+) -> None:
+    found = parse(dialect, [USER], **rest)
+    assert found.violations == ()
+    assert [one.rule for one in found.notes] == ([note] if note else [])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "named"),
+    [
+        (chat, {"type": "function", "function": {"name": "h"}}),
+        (messages, {"type": "tool", "name": "h"}),
+        (responses, {"type": "function", "name": "h"}),
+    ],
+    ids=label,
+)
+def test_a_choice_of_a_tool_that_is_not_offered_is_a_400(dialect: Any, named: Any) -> None:
+    """anthropic: langchain-ai/langchainjs#8928; openai: vllm-project/vllm#40399."""
+    with pytest.raises(ApiError, match="'h' not found among the tools offered") as refused:
+        parse(dialect, [USER], tool_choice=named)
+    assert refused.value.status == 400
+
+
+def test_a_choice_of_a_tool_that_the_service_runs_is_none_of_the_scripts() -> None:
+    """It is offered, though not to be called by name here."""
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    named = {"type": "tool", "name": "web_search"}
+    found = parse(messages, [USER], tools=[*tools("f"), search], tool_choice=named)
+    assert [one.name for one in found.tools] == ["f"]
+    assert found.options["choice"] == Choice("auto")
+
+
 def test_every_refusal_of_the_table_has_a_transcript_here() -> None:
     cells = {(rule, name) for rule, cell in RULES.items() for name in cell.refused_by}
-    assert cells == {(rule, dialect.NAME) for dialect, rule, _, _ in REFUSED}
+    shown = {(rule, dialect.NAME) for dialect, rule, _, _ in (*REFUSED, *BAD_REQUESTS)}
+    assert cells == shown
 
 
 def test_every_note_of_the_table_has_a_transcript_here() -> None:
     cells = {(rule, name) for rule, cell in RULES.items() for name in cell.noted_by}
-    assert cells == {(note, dialect.NAME) for dialect, note, _ in LEGAL if note}
+    shown = {(note, dialect.NAME) for dialect, note, _ in (*LEGAL, *GOOD_REQUESTS) if note}
+    assert cells == shown
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=label)
