@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import httpx
@@ -155,37 +155,45 @@ def test_a_client_that_leaves_during_a_pause_is_noticed_at_once(server: Server) 
 def test_a_slow_reader_holds_up_only_its_own_stream(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = _counting(monkeypatch)
+    held = threading.Event()
+    sent = _counting(monkeypatch, held)
     path = "/v1/chat/completions"
     with connect(server) as connection:
         ask(connection, f"/huge{path}", body(path, stream=True))
         connection.recv(100)
-        still = until(lambda: _stands_still(sent))
-        assert still < WORDS  # the server waits for the reader and does not heap up the rest
+        assert held.wait(30)  # the server waits for the reader...
         assert httpx.post(server.url + path, json=body(path)).status_code == 200
+        assert sent[0] < WORDS  # ...and does not heap up the rest
         received = b""
         while not received.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"):
             received = received[-100:] + connection.recv(1 << 20)
     assert sent[0] > WORDS
 
 
-def _counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A counter of the pieces that streams have sent."""
+def _counting(monkeypatch: pytest.MonkeyPatch, held: threading.Event | None = None) -> list[int]:
+    """A counter of the pieces that streams have sent; `held` is set once one has to wait."""
     sent = [0]
     send_piece = application.send_piece
 
     async def counted(send: Any, data: bytes, more: bool = True) -> None:
         sent[0] += 1
-        await send_piece(send, data, more)
+        await _Watched(send_piece(send, data, more), held or threading.Event())
 
     monkeypatch.setattr(application, "send_piece", counted)
     return sent
 
 
-def _stands_still(sent: list[int]) -> int:
-    before = sent[0]
-    time.sleep(0.2)
-    return before if before and sent[0] == before else 0
+class _Watched:
+    """A coroutine, and an event that says that it was not done at once."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], waits: threading.Event) -> None:
+        self._coroutine = coroutine
+        self._waits = waits
+
+    def __await__(self) -> Iterator[Any]:
+        for awaited in self._coroutine.__await__():
+            self._waits.set()
+            yield awaited
 
 
 def test_a_reply_that_breaks_while_it_is_rendered_ends_the_stream_and_not_the_server(
