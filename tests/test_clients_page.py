@@ -96,10 +96,18 @@ def test_data_blocks_are_data() -> None:
 
 
 def test_the_action_is_called_with_inputs_that_it_has() -> None:
-    used: dict[str, Any] = yaml.safe_load(blocks("yaml")[-1])[0]["with"]
+    used: dict[str, Any] = yaml.safe_load(blocks("yaml")[-1])[-1]["with"]
     assert set(used) <= set(ACTION["inputs"])
     required = {name for name, one in ACTION["inputs"].items() if one.get("required")}
     assert required <= set(used)
+
+
+def test_the_page_has_no_place_of_an_action_that_nobody_has_published() -> None:
+    """A local path, the runner's own actions, or words that are plainly to be filled in."""
+    found = re.findall(r"uses: ([^\s`]+)", PAGE.partition("\n## GitHub Actions\n")[2])
+    known = ("./", "actions/", "your-organisation/your-repository@COMMIT")
+    assert found
+    assert all(one.startswith(known) for one in found)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
