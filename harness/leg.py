@@ -70,7 +70,7 @@ class Leg:
     _before: tuple[int, Decimal] = field(init=False)
 
     def __post_init__(self) -> None:
-        charging.refuse_no_price(self.pricing)
+        self._check()
         self.account = Account(
             self.state, self.condition, self.settings, self.tick, self.branch, self.save
         )
@@ -78,6 +78,16 @@ class Leg:
         self.cache = ResultCache(self.settings.dedupe, self.toolbox)
         self.cache.replay(self.state.messages)
         self.taken = transcript.call_ids(self.state.messages)
+
+    def _check(self) -> None:
+        """Raise `TypeError` for an argument that is something else, and say what to pass."""
+        charging.refuse_no_price(self.pricing)
+        if not isinstance(self.state, RunState):
+            raise TypeError(f"state is a RunState, such as RunState.start('…'), not {self.state!r}")
+        if not hasattr(self.model, "ask"):
+            raise TypeError(f"model is a client, such as ChatModel(base_url), not {self.model!r}")
+        if not hasattr(self.store, "claim"):
+            raise TypeError(f"store is a Store(path), or None; not {self.store!r}")
 
     def refuse_unpriced(self) -> None:
         """Raise `UnknownPrice` where a budget, of the run or of an agent below it, has no price."""
@@ -237,5 +247,7 @@ class Leg:
 
 def guarded(stop: Condition | None, settings: Settings) -> Condition:
     """The caller's condition, and what ends a run of replies that say nothing."""
+    if not isinstance(settings, Settings):
+        raise TypeError(f"settings is a Settings(), or None; not {settings!r}")
     fruitless = EmptyReplies(settings.empty_replies) | TruncatedReplies(settings.truncated_replies)
     return fruitless if stop is None else stop | fruitless

@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import msgspec
 
+from harness import quantities
 from harness.cancel import Cancel
 from harness.charging import Pricing
 from harness.clock import Clock
@@ -68,6 +69,9 @@ class Tool:
     counts what the agent spends; raises `UnknownPrice` where that could not be told.
     `cosmetic`: names of arguments that do not change what the call does, such as a label.
     `types`: what to convert arguments to before the call, by name.
+
+    Raises `TypeError` or `ValueError` for a number that cannot be meant, and for a decision that
+    would have to be awaited.
     """
 
     name: str
@@ -87,6 +91,14 @@ class Tool:
     final: bool = False
     denies: Callable[[Arguments], str | None] | None = None
     types: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        quantities.amount(f"tool {self.name!r}: timeout", self.timeout)
+        quantities.whole(f"tool {self.name!r}: max_polls", self.max_polls, 1, optional=False)
+        quantities.whole(f"tool {self.name!r}: retries", self.retries, optional=False)
+        for name in ("needs_approval", "denies"):
+            if inspect.iscoroutinefunction(getattr(self, name)):
+                raise TypeError(f"tool {self.name!r}: {name} decides at once: no async function")
 
     @property
     def spec(self) -> ToolSpec:

@@ -161,3 +161,26 @@ def test_settings_time_it_too() -> None:
     """The timeout of the run holds for a tool without its own."""
     made = tool(name="hang", parameters=NUMBER)(lambda x: asyncio.sleep(60))
     assert outcome(made, settings=Settings(tool_timeout=0.05))[0] == "timeout"
+
+
+async def decides(arguments: dict[str, Any]) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"needs_approval": decides}, "needs_approval decides at once: no async function"),
+        ({"denies": decides}, "denies decides at once: no async function"),
+        ({"timeout": "1s"}, "timeout is a finite number, 0 or more, or None for no limit"),
+        ({"retries": -1}, "retries is a whole number, 0 or more; not -1"),
+        ({"max_polls": None}, "max_polls is a whole number, 1 or more; not None"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_tool_that_declares_what_cannot_be_meant_is_refused(
+    declared: dict[str, Any], said: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match="tool 'double': ") as refused:
+        Tool("double", "Twice.", NUMBER, double, **declared)
+    assert said in str(refused.value)

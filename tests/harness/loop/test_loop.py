@@ -395,15 +395,19 @@ def plain(x: int) -> str:
         ({"tools": tool(plain)}, "tools is a list of tools: pass [plain], not one tool"),
         ({"tools": None}, "tools is a list of tools, not None"),
         ({"price": "2"}, "such as Price('2', '12'), a PriceTable, or None; not '2'"),
+        ({"store": "runs.db"}, "store is a Store(path), or None; not 'runs.db'"),
+        ({"model": "gpt"}, "model is a client, such as ChatModel(base_url), not 'gpt'"),
+        ({"settings": {"errors": "fatal"}}, "settings is a Settings(), or None; not {'errors'"),
+        ({"state": "task"}, "state is a RunState, such as RunState.start('…'), not 'task'"),
         ({"price": 2}, "price is Price(input, output) in USD per million tokens"),
     ],
-    ids=["function", "number", "one tool", "none", "text as price", "number as price"],
+    ids=lambda value: next(iter(value), "") if isinstance(value, dict) else "",
 )
-def test_what_is_no_tool_or_no_price_is_refused_with_what_to_pass_instead(
+def test_an_argument_that_is_something_else_is_refused_with_what_to_pass_instead(
     given: dict[str, Any], said: str
 ) -> None:
     model = ScriptedModel([says("x")])
     with pytest.raises(TypeError) as refused:
-        run(start(), model=model, stop=MaxTurns(1), **given)
+        run(**{"state": start(), "model": model, "stop": MaxTurns(1), **given})
     assert said in str(refused.value)
     assert model.requests == []
