@@ -46,7 +46,7 @@ def _base_url(context: click.Context, parameter: click.Parameter, value: str | N
     try:
         endpoint(value, "") if value else None
     except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+        raise click.BadParameter(str(error), param_hint="--base-url or LLM_BASE_URL") from error
     return value
 
 

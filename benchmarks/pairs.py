@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from benchmarks.grid import Grid, show_grid
 from benchmarks.report import Report, Row
-from benchmarks.tables import console, usd
+from benchmarks.tables import console, cost, footnotes, usd
 
 HEADERS = (
     "condition",
@@ -29,7 +29,7 @@ def render_pairs(report: Report, form: str) -> None:
     """Print the pairs as a table or as Markdown, then the notes."""
     lines = [_cells(*pair) for pair in _pairs(report)]
     if form == "markdown":
-        sys.stdout.write(_markdown(lines, report.notes))
+        sys.stdout.write(_markdown(lines, [*footnotes(report), *report.notes]))
     else:
         _print(report, lines)
 
@@ -45,7 +45,7 @@ def _cells(stopped: Row, spared: Row) -> tuple[str, ...]:
         stopped.policy,
         stopped.extra["scenario"],
         str(stopped.turns),
-        usd(stopped.cost_usd),
+        cost(stopped),
         _over(stopped),
         _kind(stopped),
         spared.extra["scenario"],
@@ -77,5 +77,5 @@ def _markdown(lines: list[tuple[str, ...]], notes: list[str]) -> str:
 def _print(report: Report, lines: list[tuple[str, ...]]) -> None:
     out = console()
     show_grid(Grid(f"{report.scenario} · {report.harness}", HEADERS, lines, NUMBERS), out)
-    for note in report.notes:
+    for note in [*footnotes(report), *report.notes]:
         out.print(note, markup=False)

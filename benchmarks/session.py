@@ -23,6 +23,7 @@ from benchmarks.policies import Policy
 from benchmarks.report import Report, Row
 from benchmarks.runner import Conditions, run_policy
 from benchmarks.tables import render, usd
+from fakeprovider.scripts import UnknownScript
 from harness import JsonlTrace, MaxTokens, MaxTurns
 from harness.prices import Price
 from scenarios import Scenario
@@ -152,6 +153,8 @@ def foreign(scenario: Scenario, policies: Iterable[Policy], options: Options) ->
         rows = [run_command(options.command, script, cut, price(options)) for cut in cuts]
     except NoRequest as error:
         raise click.ClickException(str(error)) from error
+    except UnknownScript as error:
+        raise click.BadParameter(error.args[0], param_hint="--model") from error
     report = report_of(scenario.name, rows, options, [NOT_OBSERVABLE])
     return msgspec.structs.replace(report, harness=shlex.join(options.command))
 

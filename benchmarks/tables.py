@@ -49,6 +49,7 @@ CSV_HEADERS = (
     "answer",
     "estimated",
     "run_id",
+    "extra",
 )
 NUMERIC = frozenset(HEADERS[1:9])
 NUMBERS = frozenset(map(HEADERS.index, NUMERIC))
@@ -117,7 +118,7 @@ def _extra(value: object) -> str:
 
 
 def _common(row: Row, first: Row) -> tuple[str, ...]:
-    mark = "~" if row.estimated else ""
+    mark = mark_of(row)
     compared = ratio(row.cost_usd, first.cost_usd)
     return (
         row.policy,
@@ -125,13 +126,23 @@ def _common(row: Row, first: Row) -> tuple[str, ...]:
         "n/o" if row.tool_runs is None else str(row.tool_runs),
         f"{mark}{row.input_tokens:,}",
         f"{mark}{row.output_tokens:,}",
-        usd(row.cost_usd) if row.cost_usd is None else mark + usd(row.cost_usd),
+        cost(row),
         f"~{compared}" if compared != "-" and (row.estimated or first.estimated) else compared,
         _overshoot(row.stop),
         f"{row.last_prompt:,}",
         row.status or "n/o",
         _stop(row.stop),
     )
+
+
+def mark_of(row: Row) -> str:
+    """`~` before a figure that holds an estimate."""
+    return "~" if row.estimated else ""
+
+
+def cost(row: Row) -> str:
+    """What a row cost, marked where that is an estimate."""
+    return usd(None) if row.cost_usd is None else mark_of(row) + usd(row.cost_usd)
 
 
 def usd(amount: Decimal | None) -> str:
@@ -161,9 +172,12 @@ def summary(report: Report) -> list[str]:
             f"prompt per turn ({longest.policy}): {sparkline(longest.prompt_tokens)}"
             f" {longest.prompt_tokens[0]:,} → {longest.last_prompt:,} tokens"
         )
-    if any(row.estimated for row in report.rows):
-        lines.append(ESTIMATED)
-    return lines + report.notes
+    return [*lines, *footnotes(report), *report.notes]
+
+
+def footnotes(report: Report) -> list[str]:
+    """What the marks in the table mean, where there are any."""
+    return [ESTIMATED] if any(row.estimated for row in report.rows) else []
 
 
 def growth_line(growth: Growth, row: Row, report: Report) -> str:
@@ -227,6 +241,7 @@ def _csv_cells(report: Report, row: Row) -> list[object]:
         row.answer or "",
         str(row.estimated).lower(),
         row.run_id or "",
+        msgspec.json.encode(row.extra).decode() if row.extra else "",
     ]
 
 

@@ -98,10 +98,17 @@ def _stop(driven: Driven, cut: Cut) -> StopCell | None:
 
 def _seen(driven: Driven, answered: list[Exchange]) -> dict[str, Any]:
     tally = driven.tally
+    refused = [one for one in driven.exchanges if one.status >= 400 or one.status == 0]
     return {
         "exit": driven.ended.status,
         "requests": tally.requests,
         "retries": tally.retries,
         "violations": len(tally.violations),
         "tools asked": sum(len(one.tools) for one in answered),
+        **({"never answered": _refusal(refused[-1])} if refused and not answered else {}),
     }
+
+
+def _refusal(exchange: Exchange) -> str:
+    """What the command was told in place of a reply."""
+    return f"{exchange.status or 'no status'}: {exchange.error or exchange.fault or 'no words'}"

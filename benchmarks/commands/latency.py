@@ -37,7 +37,10 @@ NOTE = (
 def latency(latency: tuple[int, ...], options: Options) -> None:
     """Three turns against a slow provider: N times its latency, and the harness's own share."""
     if options.base_url:
-        raise click.UsageError("bench latency sets the provider's pace, so it needs its own one")
+        raise click.UsageError(
+            "bench latency sets the provider's pace, so it needs its own one: drop --base-url, and "
+            "unset LLM_BASE_URL"
+        )
     show(report(options, latency), options)
 
 

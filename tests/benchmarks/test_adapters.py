@@ -79,6 +79,25 @@ def test_a_budget_cannot_be_enforced_on_another_harness_and_that_is_said(
     assert "--max-tokens" in result.output
 
 
+def test_a_harness_that_is_only_refused_is_shown_with_the_last_refusal() -> None:
+    refused = (
+        "import os, urllib.request, urllib.error\n"
+        "request = urllib.request.Request(os.environ['LLM_BASE_URL'] + '/chat/completions', b'{}',"
+        " {'content-type': 'application/json'})\n"
+        "try:\n    urllib.request.urlopen(request)\nexcept urllib.error.HTTPError:\n    pass"
+    )
+    result = CliRunner().invoke(cli, ["plan", "--json", "--", sys.executable, "-c", refused])
+    (row,) = json.loads(result.stdout)["rows"]
+    assert (row["turns"], row["extra"]["requests"]) == (0, 1)
+    assert row["extra"]["never answered"].startswith("400: ")
+
+
+def test_an_unknown_script_for_another_harness_is_told_with_what_there_is() -> None:
+    result = CliRunner().invoke(cli, ["plan", "--model", "plam", "--", "true"])
+    assert result.exit_code == 2
+    assert "Invalid value for --model: no script named 'plam'; there are: " in result.output
+
+
 HELD = """
 import pathlib, signal, sys, time
 

@@ -58,7 +58,10 @@ def test_a_runaway_without_any_limit_is_refused_with_what_to_add() -> None:
         (("plan", "--protocol", "telepathy"), "'telepathy' is not one of"),
         (("plan", "--base-url", "127.0.0.1:9"), "'127.0.0.1:9' is not an http(s) URL"),
         (("plan", "--base-url", "http://[::1"), "base URL 'http://[::1'"),
-        (("latency", "--base-url", "http://127.0.0.1:9"), "needs its own"),
+        (
+            ("latency", "--base-url", "http://127.0.0.1:9"),
+            "drop --base-url, and unset LLM_BASE_URL",
+        ),
         (("runawya", "--cap", "5"), "No such command 'runawya'"),
     ],
 )

@@ -7,12 +7,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.cli import cli
 from benchmarks.endpoint import open_endpoint
 from benchmarks.options import Options
+from benchmarks.report import Report, Row
+from benchmarks.tables import ESTIMATED, cells, cost, to_markdown, usd
 from fakeprovider.tokens import encoding
 
 FIGURES = json.loads(
@@ -92,15 +95,14 @@ def test_a_stop_after_the_end_cancels_nothing_and_no_row_says_so() -> None:
 
 def test_what_a_lost_request_used_is_marked_as_an_estimate() -> None:
     found = rows("cancel", "--at", "0")
-    assert (found["uncancelled"]["estimated"], found["cancelled"]["estimated"]) == (False, True)
-    (line,) = (
-        line
-        for line in CliRunner().invoke(cli, ["cancel", "--at", "0"]).stdout.splitlines()
-        if line.strip().startswith("cancelled ")
-    )
-    lost = found["cancelled"]
-    assert f"~{lost['input_tokens']:,}" in line
-    assert f"~${lost['cost_usd']}" in line
+    known, lost = msgspec.convert([found["uncancelled"], found["cancelled"]], list[Row])
+    assert (known.estimated, lost.estimated) == (False, True)
+    report = Report(scenario="cancel", harness="harness", rows=[known, lost])
+    marked = [cell for cell in cells(lost, report) if cell.startswith("~")]
+    assert marked[:3] == [f"~{lost.input_tokens:,}", f"~{lost.output_tokens:,}", cost(lost)]
+    assert cost(lost) == f"~{usd(lost.cost_usd)}"
+    assert not [cell for cell in cells(known, report) if cell.startswith("~")]
+    assert ESTIMATED in to_markdown(report)
 
 
 def test_a_sub_agents_cost_is_in_its_parents_total_and_its_limit_a_sentence() -> None:
