@@ -260,4 +260,4 @@ def _stop(stop: StopCell | None) -> str:
 
 
 def _pipes(row: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |"

@@ -42,6 +42,8 @@ def everything(options: Options) -> None:
     reports: list[Report] = []
     for make in _makers(options):
         report = make(options)
+        if reports and options.form in ("table", "markdown"):
+            click.echo()
         if options.form != "json":
             render(report, options.form, header=not reports)
         reports.append(report)

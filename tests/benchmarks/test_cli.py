@@ -19,6 +19,8 @@ from click.testing import CliRunner, Result
 
 from benchmarks.cli import cli
 from benchmarks.commands.stop import TRIALS
+from benchmarks.report import Report, Row
+from benchmarks.tables import to_csv, to_markdown
 
 
 def bench(*args: str) -> Result:
@@ -100,6 +102,29 @@ def test_csv_and_markdown_carry_the_same_rows_as_json() -> None:
     assert "| cap 20 | 20 | 19 | 16,259 | 460 | $0.038038 | 4.19 |" in markdown
 
 
+def test_markdown_has_one_line_per_row_and_csv_what_is_measured_beside() -> None:
+    row = Row(
+        policy="a|b",
+        turns=0,
+        tool_runs=None,
+        prompt_tokens=[],
+        completion_tokens=[],
+        input_tokens=0,
+        output_tokens=0,
+        cost_usd=None,
+        status=None,
+        extra={"never answered": "400: one\ntwo"},
+    )
+    report = Report(scenario="plan", harness="mine", rows=[row])
+    header, _, line = to_markdown(report).splitlines()[:3]
+    assert line.startswith("| a\\|b | 0 | n/o |")
+    assert line.endswith("| 400: one two |")
+    assert header.endswith("| never answered |")
+    (told,) = csv.DictReader(io.StringIO(to_csv(report)))
+    assert json.loads(told["extra"]) == row.extra
+    assert (told["estimated"], told["run_id"]) == ("false", "")
+
+
 def test_json_says_what_is_documented() -> None:
     report = json.loads(bench("runaway", "--cap", "8,9", "--json").stdout)
     assert set(report) == {"scenario", "harness", "rows", "growth", "notes"}
@@ -119,6 +144,8 @@ def test_json_says_what_is_documented() -> None:
         "effects",
         "wall_ms",
         "harness_ms",
+        "estimated",
+        "run_id",
     } <= set(report["rows"][0])
     assert set(report["rows"][0]["stop"]) == {
         "kind",
