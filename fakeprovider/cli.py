@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from fakeprovider import commands, tokens
 from fakeprovider.app import MAX_BODY
 from fakeprovider.asgi import BODY_TIMEOUT
 from fakeprovider.catalogue import Catalogue
+from fakeprovider.commands.numbers import Finite
 from fakeprovider.commands.options import check_writable, client_options, scripts
 from fakeprovider.commands.trouble import Trouble, trouble_options
 from fakeprovider.completion import SEARCH_LIMIT
@@ -34,7 +36,20 @@ A client needs only the base URL that is printed. The script is named by the pat
 """
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """What cannot be written or read is a message, whichever command it meets."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:  # whoever read the output has had enough: click ends quietly
+            raise
+        except OSError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fakeprovider")
 def main() -> None:
     """A scripted fake LLM provider: real wire protocols, misbehaviour on demand.
@@ -87,7 +102,7 @@ main.add_command(commands.schema)
     "--body-timeout",
     default=BODY_TIMEOUT,
     show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     help="Seconds in which a request body must have come; after it: 408.",
 )
 @click.option(
@@ -132,6 +147,13 @@ def serve(
     as_json: bool,
     trouble: Trouble,
 ) -> None:
+    if ";" in (script or ""):
+        raise click.UsageError(
+            f"--script {script!r}: a name alone; what follows ';' stands in a client's base URL, "
+            "or is an option here, such as --fault"
+        )
+    if api_key == "":
+        raise click.UsageError("--api-key '': a key has at least one character")
     found = scripts(script, paths)
     check_writable(journal)
     try:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import click
 
+from fakeprovider import params
 from fakeprovider.catalogue import Catalogue
+from fakeprovider.commands.numbers import Finite
 from fakeprovider.commands.options import check_writable, client_options, gate_options, scripts
 from fakeprovider.commands.summary import summary, told
 from fakeprovider.commands.trouble import Trouble, trouble_options
@@ -47,10 +49,10 @@ expectation, a recording, its end), or COMMAND made no request at all; 124 if th
 @click.option("--lenient", is_flag=True, help="Serve broken transcripts; count what is wrong.")
 @gate_options
 @trouble_options
-@click.option("--timeout", type=click.FloatRange(min=0), help="Seconds; then the run is ended.")
+@click.option("--timeout", type=Finite(min=0), help="Seconds; then the run is ended.")
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     default=5.0,
     show_default=True,
     help="Seconds between SIGTERM and SIGKILL, and after the first Ctrl-C.",
@@ -92,6 +94,7 @@ def exec_command(
     as_json: bool,
     command: tuple[str, ...],
 ) -> None:
+    _check_options(script)
     found = scripts(script, paths)
     check_writable(journal)
     how = Drive(
@@ -120,3 +123,13 @@ def exec_command(
         for line in told(driven, found.default):
             click.echo(line, err=True)
     context.exit(driven.status)
+
+
+def _check_options(script: str) -> None:
+    """Options of the path are said to be wrong before anything runs."""
+    options = script.partition(";")[2]
+    try:
+        if options:
+            params.parse(options)
+    except params.BadParameter as error:
+        raise click.UsageError(f"--script {script!r}: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -164,6 +165,15 @@ def load(path: Path) -> dict[str, FileScript]:
         raise click.ClickException(f"not all scripts are right\n{error}") from error
     except OSError as error:
         raise click.ClickException(f"cannot read {path}: {error.strerror}") from error
+
+
+def check_folder(output: Path) -> None:
+    """A usage error for a file that cannot be written when the time has come."""
+    folder = output.parent
+    if not folder.is_dir():
+        raise click.UsageError(f"cannot write {output}: there is no folder {folder}")
+    if not os.access(output if output.exists() else folder, os.W_OK):
+        raise click.UsageError(f"cannot write {output}: permission denied")
 
 
 def check_writable(journal: Path | None) -> None:

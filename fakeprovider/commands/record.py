@@ -6,10 +6,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import click
 
+from fakeprovider.commands.numbers import Finite
+from fakeprovider.commands.options import check_folder
 from fakeprovider.driven import base_urls
 from fakeprovider.recording.book import Book, known_secrets, to_yaml
 from fakeprovider.recording.secrets import without_secrets
@@ -54,7 +56,7 @@ down is told: searches and other tools of the service's own, and requests with
     metavar="NAME",
     help="Variable that holds the key for --upstream; COMMAND does not see it.",
 )
-@click.option("--timeout", type=click.FloatRange(min=0), help="Seconds; then COMMAND is ended.")
+@click.option("--timeout", type=Finite(min=0), help="Seconds; then COMMAND is ended.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def record(
@@ -67,9 +69,8 @@ def record(
 ) -> None:
     from fakeprovider.recording.proxy import Proxy  # httpx costs every other command 0.1 s
 
-    parts = urlsplit(upstream)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise click.UsageError(f"--upstream {upstream!r}: must be a URL such as https://host/v1")
+    parts = _url(upstream)
+    check_folder(output)
     key = os.environ.get(key_env)
     book = Book(known_secrets([key, parts.password, *_keys(os.environ)]))
     with Proxy(upstream, _into(book), key=key) as proxy:
@@ -77,6 +78,8 @@ def record(
         ended = Supervisor(command, env={**env, **base_urls(proxy.base_url)}, timeout=timeout).run()
     for line in without_secrets(list(dict.fromkeys(book.passed_on)), book.secrets):
         click.echo(f"fakeprovider: not recorded: {line}", err=True)
+    if not ended.started:
+        click.echo(f"fakeprovider: COMMAND {ended.reason}", err=True)
     if not len(book):
         click.echo("fakeprovider: nothing was recorded", err=True)
         context.exit(ended.status or 1)
@@ -87,6 +90,16 @@ def record(
         click.echo(str(problem), err=True)
     click.echo(f"fakeprovider: {len(book)} exchanges written to {output}", err=True)
     context.exit(ended.status or bool(problems))
+
+
+def _url(upstream: str) -> SplitResult:
+    try:
+        parts = urlsplit(upstream)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:  # brackets or a port that are none
+        pass
+    raise click.UsageError(f"--upstream {upstream!r}: must be a URL such as https://host/v1")
 
 
 def _into(book: Book) -> Record:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fakeprovider import pacing
+from fakeprovider.commands.numbers import Finite
 from fakeprovider.faults import BadFault, Chaos, plan
 from fakeprovider.faults.chaos import MOST_SEED
 from fakeprovider.replies import Fault, Pace
@@ -55,7 +56,7 @@ _OPTIONS = (
     ),
     click.option(
         "--chaos",
-        type=click.FloatRange(0, 1),
+        type=Finite(0, 1),
         metavar="SHARE",
         help="Draw faults at random for this share of attempts (0 to 1), the same ones each time.",
     ),
@@ -69,9 +70,7 @@ _OPTIONS = (
     click.option(
         "--pace", type=click.Choice(list(pacing.PROFILES)), help="Reply as fast as this service."
     ),
-    click.option(
-        "--latency", type=click.FloatRange(0), metavar="MS", help="Wait before the first token."
-    ),
+    click.option("--latency", type=Finite(0), metavar="MS", help="Wait before the first token."),
 )
 
 

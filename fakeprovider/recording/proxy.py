@@ -72,7 +72,11 @@ class Proxy:
 
     def forward(self, request: _Handler) -> None:
         """Pass one request on, and its response back as it comes."""
-        body = request.read_body()
+        try:
+            body = request.read_body()
+        except ValueError as error:
+            request.fail(400, f"The length of the body is not one: {error}.")
+            return
         headers = _passed_on(request.headers.items())
         if self.key is not None:
             headers = with_key(headers, self.key)
@@ -95,6 +99,13 @@ class Proxy:
         # Before the client sees the end of it, lest it be gone before this is written down.
         self.record(path, body, response.status_code, answer, streamed)
         request.end(response)
+
+
+def _length(written: str, base: int) -> int:
+    """Digits, and no sign."""
+    if not written.strip().isalnum():
+        raise ValueError(repr(written.strip()[:20]))
+    return int(written, base)
 
 
 def _passed_on(headers: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -127,6 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Any method."""
         assert isinstance(self.server, _Listener)
         self.begun = False
+        self._last = self.close_connection
         try:
             self.server.proxy.forward(self)
         except (BrokenPipeError, ConnectionResetError):
@@ -135,14 +147,18 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do
 
     def read_body(self) -> bytes:
-        """The whole request body, chunked or not."""
+        """The whole request body, chunked or not; raises ValueError for a length that is none."""
+        self.close_connection = True  # unless it ends well: what follows is no request
         if "chunked" not in self.headers.get("transfer-encoding", ""):
-            return self.rfile.read(int(self.headers.get("content-length", 0)))
+            body = self.rfile.read(_length(self.headers.get("content-length", "0"), 10))
+            self.close_connection = self._last
+            return body
         chunks = []
-        while size := int(self.rfile.readline().split(b";")[0], 16):
+        while size := _length(self.rfile.readline().decode("latin-1").split(";")[0], 16):
             chunks.append(self.rfile.read(size))
             self.rfile.readline()
         self.rfile.readline()
+        self.close_connection = self._last
         return b"".join(chunks)
 
     def send(self, response: httpx.Response) -> Iterator[bytes]:

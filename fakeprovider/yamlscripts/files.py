@@ -100,8 +100,9 @@ def _below(top: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(top):
         folders[:] = [name for name in folders if not _foreign(Path(folder, name))]
         for name in files:
-            if not name.startswith(".") and Path(name).suffix in SUFFIXES:
-                yield Path(folder, name)
+            file = Path(folder, name)
+            if not name.startswith(".") and file.suffix in SUFFIXES and not file.is_fifo():
+                yield file
 
 
 def _foreign(folder: Path) -> bool:

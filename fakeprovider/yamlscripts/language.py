@@ -25,6 +25,7 @@ from fakeprovider.yamlscripts.shapes import (
     Named,
     OneOf,
     Shape,
+    check_numbers,
     number,
     pattern,
     text,
@@ -86,6 +87,7 @@ class Templated:
         return True
 
     def check(self, node: Node, problems: Problems) -> None:
+        check_numbers(node, problems)
         for inner in walk(node):
             if isinstance(inner.value, str) and (flaw := _bad_template(inner.value, self.more)):
                 problems.add(inner.line, flaw)

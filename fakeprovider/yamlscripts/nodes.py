@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -11,6 +12,8 @@ import yaml
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the top of a document."""
 
+_MOST_REPEATED = 100_000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -80,9 +83,13 @@ def read(text: str, problems: Problems) -> Node | None:
             if root is None:
                 problems.add(1, "the file is empty; a script needs 'turns', 'rules' or 'recorded'")
                 return None
-            return _node(root, loader, problems, frozenset())
+            return _Reading(loader, problems).node(root, frozenset())
         finally:
             loader.dispose()
+    except RecursionError:
+        problems.add(1, "not YAML that can be read: it is nested too deeply")
+    except _TooMany as error:
+        problems.add(error.line, f"aliases stand for over {_MOST_REPEATED:,} values")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problems.add(mark.line + 1 if mark else 1, f"not YAML: {error.problem or error.context}")
@@ -91,49 +98,71 @@ def read(text: str, problems: Problems) -> Node | None:
     return None
 
 
-def _node(
-    node: yaml.Node, loader: yaml.SafeLoader, problems: Problems, above: frozenset[int]
-) -> Node:
-    line = node.start_mark.line + 1
-    if id(node) in above:
-        problems.add(line, "an alias stands inside what it refers to; write the part out")
-        return Node(None, line)
-    if isinstance(node, yaml.MappingNode):
-        return _mapping(node, loader, problems, above | {id(node)})
-    if isinstance(node, yaml.SequenceNode):
-        items = tuple(_node(one, loader, problems, above | {id(node)}) for one in node.value)
-        return Node([item.value for item in items], line, items=items)
-    return Node(_scalar(node, loader), line)
+class _TooMany(ValueError):
+    """Aliases of aliases."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
 
 
-def _mapping(
-    node: yaml.MappingNode, loader: yaml.SafeLoader, problems: Problems, above: frozenset[int]
-) -> Node:
-    loader.flatten_mapping(node)  # <<: *anchor
-    fields: dict[str, Node] = {}
-    key_lines: dict[str, int] = {}
-    for key_node, value_node in node.value:
-        line = key_node.start_mark.line + 1
-        key = _key(key_node, loader)
-        if key in fields and line > key_lines[key]:
-            problems.add(
-                line, f"the key {key!r} stands here twice (first on line {key_lines[key]})"
-            )
-        fields[key] = _node(value_node, loader, problems, above)
-        key_lines[key] = line
-    values = {key: inner.value for key, inner in fields.items()}
-    return Node(values, node.start_mark.line + 1, fields=fields, key_lines=key_lines)
+class _Reading:
+    """Makes nodes of a document, and counts those that are made again for an alias."""
 
+    def __init__(self, loader: yaml.SafeLoader, problems: Problems) -> None:
+        self._loader = loader
+        self._problems = problems
+        self._seen: set[int] = set()
+        self._repeated = 0
 
-def _key(node: yaml.Node, loader: yaml.SafeLoader) -> str:
-    """A key as it is written: `on` and `1` are keys like others."""
-    return str(node.value) if isinstance(node, yaml.ScalarNode) else repr(_scalar(node, loader))
+    def node(self, node: yaml.Node, above: frozenset[int]) -> Node:
+        """The node and all in it; `above` are those around it."""
+        line = node.start_mark.line + 1
+        self._repeated += id(node) in self._seen
+        self._seen.add(id(node))
+        if self._repeated > _MOST_REPEATED:
+            raise _TooMany(line)
+        if id(node) in above:
+            self._problems.add(line, "an alias stands inside what it refers to; write the part out")
+            return Node(None, line)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, above | {id(node)})
+        if isinstance(node, yaml.SequenceNode):
+            items = tuple(self.node(one, above | {id(node)}) for one in node.value)
+            return Node([item.value for item in items], line, items=items)
+        return Node(self._value(node, line), line)
 
+    def _mapping(self, node: yaml.MappingNode, above: frozenset[int]) -> Node:
+        self._loader.flatten_mapping(node)  # <<: *anchor
+        fields: dict[str, Node] = {}
+        key_lines: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            key = self._key(key_node)
+            if key in fields and line > key_lines[key]:
+                self._problems.add(
+                    line, f"the key {key!r} stands here twice (first on line {key_lines[key]})"
+                )
+            fields[key] = self.node(value_node, above)
+            key_lines[key] = line
+        values = {key: inner.value for key, inner in fields.items()}
+        return Node(values, node.start_mark.line + 1, fields=fields, key_lines=key_lines)
 
-def _scalar(node: yaml.Node, loader: yaml.SafeLoader) -> Any:
-    value = loader.construct_object(node, deep=True)
-    known = value is None or isinstance(value, str | bool | int | float | list | dict)
-    return value if known else str(node.value)  # a date is text
+    def _key(self, node: yaml.Node) -> str:
+        """A key as it is written: `on` and `1` are keys like others."""
+        return str(node.value) if isinstance(node, yaml.ScalarNode) else repr(self._scalar(node))
+
+    def _value(self, node: yaml.Node, line: int) -> Any:
+        value = self._scalar(node)
+        if isinstance(value, str) and _SURROGATE.search(value):
+            self._problems.add(line, "half a surrogate pair (\\ud800 to \\udfff) is no character")
+            return ""
+        return value
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        value = self._loader.construct_object(node, deep=True)
+        known = value is None or isinstance(value, str | bool | int | float | list | dict)
+        return value if known else str(node.value)  # a date is text
 
 
 def _item(items: tuple[Node, ...], index: int) -> Node | None:

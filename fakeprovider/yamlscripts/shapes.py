@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from fakeprovider.yamlscripts.nodes import Node, Problems
+from fakeprovider.yamlscripts.nodes import Node, Problems, walk
 
 Json: TypeAlias = dict[str, Any]
 
@@ -65,7 +65,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Anything:
-    """Any value."""
+    """Any value that is one in JSON."""
 
     words: str = "anything"
 
@@ -76,10 +76,18 @@ class Anything:
         return True
 
     def check(self, node: Node, problems: Problems) -> None:
-        """Nothing is wrong with it."""
+        """Nothing is wrong with it, but for a number that is none."""
+        check_numbers(node, problems)
 
     def schema(self) -> Json:
         return {}
+
+
+def check_numbers(node: Node, problems: Problems) -> None:
+    """Note each number in it that JSON has no word for."""
+    for inner in walk(node):
+        if isinstance(inner.value, float) and not math.isfinite(inner.value):
+            problems.add(inner.line, f"found {inner.found}; JSON has no such number")
 
 
 @dataclass(frozen=True)
@@ -279,13 +287,17 @@ def pattern(words: str, expression: str) -> Scalar:
 
 
 def whole(least: int = 0) -> Scalar:
-    """A whole number."""
+    """A whole number that JSON can carry everywhere."""
     return Scalar(
         f"a whole number of {least} or more",
         (int,),
-        {"type": "integer", "minimum": least},
-        lambda value: "" if value >= least else "this is less",
+        {"type": "integer", "minimum": least, "maximum": _MOST},
+        lambda value: "" if least <= value <= _MOST else "this is outside",
     )
+
+
+_MOST = 2**53 - 1
+"""Greater numbers lose digits where numbers are floats, as in JavaScript."""
 
 
 def number(words: str, least: float, most: float = math.inf) -> Scalar:
