@@ -1,12 +1,14 @@
 """What the official SDKs make of each fault: real runs, written down in docs/faults.md.
 
-    python tests/slow/fault_table.py [--check] [--no-node] [--list-only] [FAULT...]
+    python tests/slow/fault_table.py [--check] [--no-node] [--list-only] [--sdks] [FAULT...]
 
 Each fault of each dialect is met once by each SDK, whole and streamed, with its usual two retries
 and its real back-off; only its own `timeout` is set, to five seconds. The journal counts the
 attempts. Node's SDKs are installed from npm, pinned, into a directory of their own; without npm
-that column stays empty. `--check` compares with the page and writes nothing; `--list-only` writes
-the list of faults, without any run. With names of faults the tables are printed instead.
+that column stays empty. `--check` compares with the page and writes nothing; it needs the SDKs that
+the page was made with, which `--sdks` names for pip, and npm: without them it says so, and passes.
+`--list-only` writes the list of faults, without any run. With names of faults the tables are
+printed instead.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from fakeprovider.faults.page import LIST, PAGE, SDKS, listing, replaced
 from fakeprovider.replies import Reply, call, say
 from fakeprovider.server import Server
 
+PYTHON = ("openai==3.57.0", "anthropic==2.14.0")
 NODE = ("openai@6.49.0", "@anthropic-ai/sdk@1.14.0")
 PROGRAM = Path(__file__).parent / "clients" / "faults_node.mjs"
 DOCS = Path(__file__).parents[2] / PAGE
@@ -198,11 +201,18 @@ def messages(case: Case) -> Seen:
 RUNNERS = {"chat": chat, "responses": responses, "messages": messages}
 
 
+class CannotInstall(Exception):
+    """The registry does not give it, or not in time."""
+
+
 def by_node(found: list[Case], folder: Path) -> list[Seen]:
     """All runs with the official SDKs for Node."""
     subprocess.run(["npm", "init", "-y"], cwd=folder, check=True, capture_output=True)
     install = ["npm", "install", "--no-audit", "--no-fund", *NODE]
-    subprocess.run(install, cwd=folder, check=True, capture_output=True, timeout=300)
+    try:
+        subprocess.run(install, cwd=folder, check=True, capture_output=True, timeout=300)
+    except (subprocess.SubprocessError, OSError) as error:
+        raise CannotInstall(f"npm did not install {' '.join(NODE)}: {error}") from error
     shutil.copy(PROGRAM, folder / PROGRAM.name)
     told = json.dumps([asdict(case) for case in found])
     done = subprocess.run(
@@ -320,6 +330,15 @@ def report(python: Cells, node: Cells | None) -> str:
     return "\n\n".join(parts)
 
 
+def _missing() -> Iterator[str]:
+    """What the page was made with and this run would lack."""
+    for pin, module in zip(PYTHON, (openai, anthropic), strict=True):
+        if pin.partition("==")[2] != module.__version__:
+            yield pin
+    if shutil.which("npm") is None:
+        yield "npm"
+
+
 def main() -> int:
     """Run everything and write the page, or compare."""
     parser = argparse.ArgumentParser(
@@ -329,7 +348,14 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare with the page, write nothing")
     parser.add_argument("--no-node", action="store_true", help="Python only")
     parser.add_argument("--list-only", action="store_true", help="write the list, without runs")
+    parser.add_argument("--sdks", action="store_true", help="name the SDKs for Python, and end")
     options = parser.parse_args()
+    if options.sdks:
+        print(" ".join(PYTHON))
+        return 0
+    if options.check and (missing := list(_missing())):
+        print(f"fault table: CANNOT BE COMPARED here without {', '.join(missing)}")
+        return 0
     if options.list_only:
         DOCS.write_text(replaced(DOCS.read_text(), LIST, listing()))
         return 0
@@ -342,7 +368,11 @@ def main() -> int:
         if shutil.which("npm") and not options.no_node:
             found = cases(server, "node", names)
             with tempfile.TemporaryDirectory() as folder:
-                node = cells(server, found, by_node(found, Path(folder)))
+                try:
+                    node = cells(server, found, by_node(found, Path(folder)))
+                except CannotInstall as error:
+                    print(f"fault table: CANNOT BE INSTALLED here: {error}")
+                    return 0 if options.check else 1
     text = report(python, node)
     if options.faults:
         print(text)
