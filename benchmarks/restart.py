@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,8 +65,14 @@ def store_path(root: Path) -> Path:
 
 def go_on(spec: Spec) -> RunState:
     """Start the run, or go on with it if the store knows it."""
+    with ExitStack() as opened:
+        store = opened.enter_context(Store(store_path(Path(spec.root))))
+        trace = opened.enter_context(JsonlTrace(spec.trace)) if spec.trace else None
+        return _run(spec, store, trace)
+
+
+def _run(spec: Spec, store: Store, trace: JsonlTrace | None) -> RunState:
     scenario = find(spec.scenario)
-    store = Store(store_path(Path(spec.root)))
     if spec.run_id in store.run_ids():
         state = store.load(spec.run_id)
     else:
@@ -88,7 +95,7 @@ def go_on(spec: Spec) -> RunState:
         stop=stop,
         price=Price(spec.price_in, spec.price_out),
         store=store,
-        trace=None if spec.trace is None else JsonlTrace(spec.trace),
+        trace=trace,
     )
 
 

@@ -80,11 +80,18 @@ class Store:
         self._connection = sqlite3.connect(
             self.path, timeout=busy, isolation_level=None, check_same_thread=False
         )
+        self._lock = threading.Lock()
+        try:
+            self._prepare()
+        except BaseException:  # a file that is no database, a folder that is not ours
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
         with self._claims.exclusively("schema"):  # a change to WAL heeds no busy timeout
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.executescript(_SCHEMA)
         self._connection.execute("PRAGMA synchronous=NORMAL")
-        self._lock = threading.Lock()
 
     def close(self) -> None:
         """Close the file."""

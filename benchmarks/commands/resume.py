@@ -90,7 +90,8 @@ def _leg(spec: Spec) -> Row:
     started = time.perf_counter()
     status = _process(spec)
     wall_ms = (time.perf_counter() - started) * 1000
-    state = Store(store_path(Path(spec.root))).load(spec.run_id)
+    with Store(store_path(Path(spec.root))) as store:
+        state = store.load(spec.run_id)
     row = to_row("", state, Workspace(Path(spec.root) / "workspace"), wall_ms, 0.0)
     extra = {"exit": status, "messages": len(state.messages)}
     return msgspec.structs.replace(row, extra=extra, harness_ms=None)

@@ -78,7 +78,7 @@ def test_a_body_that_is_announced_too_large_is_refused_unread() -> None:
 def test_a_body_that_is_announced_too_large_is_a_413_at_once(server: Server, more: str) -> None:
     """One byte of ten thousand million is enough, or none; nobody is told to go on."""
     reply = told(server, f"content-length: 10000000000{more}", b"" if more else b"{")
-    assert reply.startswith("HTTP/1.1 413 Request Entity Too Large\r\n")
+    assert reply.startswith("HTTP/1.1 413 ")
     assert "over the limit of 1,000 bytes" in reply
 
 

@@ -25,6 +25,6 @@ def test_an_export_of_a_newer_form_is_refused_naming_both() -> None:
 def test_a_state_of_this_form_goes_through_json_unchanged(tmp_path: Path) -> None:
     state = RunState.start("task", run_id="r")
     assert RunState.from_json(state.to_json()) == state
-    store = Store(tmp_path / "runs.sqlite")
-    store.save(state)
-    assert store.load("r").to_json() == state.to_json()
+    with Store(tmp_path / "runs.sqlite") as store:
+        store.save(state)
+        assert store.load("r").to_json() == state.to_json()

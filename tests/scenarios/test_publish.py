@@ -18,20 +18,20 @@ def test_it_is_published_once_after_approval_and_across_resumes(tmp_path: Path) 
 
         def go_on() -> RunState:
             """As another process would: everything it knows comes from the store."""
-            store = Store(tmp_path / "runs.sqlite")
-            state = store.load("r") if "r" in store.run_ids() else start
-            for waiting in state.interruptions:
-                if workspace.targets("published"):
-                    reject(state, waiting.call_id, "done before")
-                else:
-                    approve(state, waiting.call_id)
-            return run(
-                state,
-                model=ChatModel(server.base_url, "publish"),
-                tools=PUBLISH.tools(workspace),
-                stop=MaxTurns(20),
-                store=store,
-            )
+            with Store(tmp_path / "runs.sqlite") as store:
+                state = store.load("r") if "r" in store.run_ids() else start
+                for waiting in state.interruptions:
+                    if workspace.targets("published"):
+                        reject(state, waiting.call_id, "done before")
+                    else:
+                        approve(state, waiting.call_id)
+                return run(
+                    state,
+                    model=ChatModel(server.base_url, "publish"),
+                    tools=PUBLISH.tools(workspace),
+                    stop=MaxTurns(20),
+                    store=store,
+                )
 
         start = RunState.start(PUBLISH.task, system=PUBLISH.system, run_id="r")
         assert go_on().status == "interrupted"

@@ -287,7 +287,7 @@ def test_each_attempt_is_held_against_a_reserved_budget() -> None:
 
 def test_each_attempt_is_marked_and_charged_on_its_own(tmp_path: Any, price: Any) -> None:
     """A process that dies in the third attempt has the first two on its bill already."""
-    store = Store(tmp_path / "runs.db")
+    saved: list[str] = []
 
     class Dies(ScriptedModel):
         async def ask(self, *given: Any, **more: Any) -> ModelReply:
@@ -295,17 +295,16 @@ def test_each_attempt_is_marked_and_charged_on_its_own(tmp_path: Any, price: Any
                 saved.append(store.load("r").to_json())
             return await super().ask(*given, **more)
 
-    saved: list[str] = []
     model = Dies([broken("a"), broken("b"), says("done")])
-    run(
-        start(), model=model, stop=None, settings=RETRY, store=store, price=price,
-        clock=FakeClock(),
-    )  # fmt: skip
+    with Store(tmp_path / "runs.db") as store:
+        run(
+            start(), model=model, stop=None, settings=RETRY, store=store, price=price,
+            clock=FakeClock(),
+        )  # fmt: skip
     left = RunState.from_json(saved[0])
     assert (len(left.lost), left.request is not None) == (2, True)
     state = run(left, model=ScriptedModel([says("done")]), stop=None, price=price)
     assert (state.status, len(state.lost)) == (Status.COMPLETED, 3)
-    store.close()
 
 
 # B18

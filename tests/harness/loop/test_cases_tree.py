@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -191,8 +192,12 @@ def test_an_agent_that_goes_on_after_a_crash_is_not_counted_again(
 ) -> None:
     def child_reply(n: int, messages: Any) -> ModelReply:
         if n == 1:  # what is on disk now is what a kill would leave
-            with sqlite3.connect(tmp_path / "left.db") as left:
-                sqlite3.connect(tmp_path / "runs.db").backup(left)
+            paths = (tmp_path / "runs.db", tmp_path / "left.db")
+            with (
+                closing(sqlite3.connect(paths[0])) as now,
+                closing(sqlite3.connect(paths[1])) as left,
+            ):
+                now.backup(left)
         return calls((f"c{n}", "read", {"x": n})) if turn_of(messages) < 2 else says("found")
 
     child = ScriptedModel(child_reply, name="child")

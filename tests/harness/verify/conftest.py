@@ -17,15 +17,15 @@ from harness.verify import Claim, Verdict
 
 BUGGY = "def double(x):\n    return x + 2\n"
 FIXED = "def double(x):\n    return x * 2\n"
-TEST = "from code import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
+TEST = "from sums import double\n\n\ndef test_double():\n    assert double(3) == 6\n"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     root = tmp_path / "project"
     root.mkdir()
-    (root / "code.py").write_text(BUGGY)
-    (root / "test_code.py").write_text(TEST)
+    (root / "sums.py").write_text(BUGGY)
+    (root / "test_sums.py").write_text(TEST)
     return root
 
 

@@ -34,35 +34,35 @@ def test_what_decides_a_test_is_known_by_its_name(path: str, is_test: bool) -> N
 
 def test_changes_are_listed_with_their_diffs_and_tests_apart(project: Path, fixed: str) -> None:
     (project / "gone.py").write_text("x = 1\n")
-    baseline = Baseline(project, project.parent / "kept", protected=["test_code.py"])
+    baseline = Baseline(project, project.parent / "kept", protected=["test_sums.py"])
     assert baseline.changes() == type(baseline.changes())()
-    (project / "code.py").write_text(fixed)
+    (project / "sums.py").write_text(fixed)
     (project / "gone.py").unlink()
     (project / "new.bin").write_bytes(b"\xff\xfe")
-    (project / "conftest.py").write_text("collect_ignore = ['test_code.py']\n")
+    (project / "conftest.py").write_text("collect_ignore = ['test_sums.py']\n")
     os.makedirs(project / "__pycache__")
-    (project / "__pycache__" / "code.pyc").write_bytes(b"noise")
+    (project / "__pycache__" / "sums.pyc").write_bytes(b"noise")
     changes = baseline.changes()
     assert [(c.path, c.kind) for c in changes.code] == [
-        ("code.py", "modified"),
         ("gone.py", "removed"),
         ("new.bin", "added"),
+        ("sums.py", "modified"),
     ]
-    assert "-    return x + 2\n+    return x * 2" in changes.code[0].diff
-    assert changes.code[2].diff == "binary file: 0 bytes before, 2 after"
+    assert "-    return x + 2\n+    return x * 2" in changes.code[2].diff
+    assert changes.code[1].diff == "binary file: 0 bytes before, 2 after"
     assert [(c.path, c.kind) for c in changes.tests] == [("conftest.py", "added")]
     assert changes.protected == ()
-    (project / "test_code.py").unlink()
-    assert [c.path for c in baseline.changes().protected] == ["test_code.py"]
-    baseline.restore("test_code.py")
+    (project / "test_sums.py").unlink()
+    assert [c.path for c in baseline.changes().protected] == ["test_sums.py"]
+    baseline.restore("test_sums.py")
     assert baseline.changes().protected == ()
 
 
 def test_a_later_process_is_held_against_the_first_baseline(project: Path, fixed: str) -> None:
     Baseline(project, project.parent / "kept")
-    (project / "code.py").write_text(fixed)
+    (project / "sums.py").write_text(fixed)
     again = Baseline(project, project.parent / "kept")
-    assert [change.path for change in again.changes().code] == ["code.py"]
+    assert [change.path for change in again.changes().code] == ["sums.py"]
 
 
 def test_a_baseline_within_reach_of_the_run_is_refused(project: Path) -> None:
@@ -77,17 +77,17 @@ def test_a_pass_after_a_change_of_tests_is_stale_and_lists_it_apart_from_the_cod
         TestsPass.of(project, plugins=False), Baseline(project, project.parent / "kept")
     )
     assert judge(verify).kind == "fail"
-    (project / "code.py").write_text(fixed)
+    (project / "sums.py").write_text(fixed)
     verdict = judge(verify)
     assert (verdict.kind, [c["path"] for c in verdict.evidence["code_changes"]]) == (
         "pass",
-        ["code.py"],
+        ["sums.py"],
     )
-    (project / "test_code.py").write_text("def test_double():\n    pass\n")
+    (project / "test_sums.py").write_text("def test_double():\n    pass\n")
     verdict = judge(verify)
     assert verdict.kind == "stale"
-    assert [c["path"] for c in verdict.evidence["test_changes"]] == ["test_code.py"]
-    assert [c["path"] for c in verdict.evidence["code_changes"]] == ["code.py"]
+    assert [c["path"] for c in verdict.evidence["test_changes"]] == ["test_sums.py"]
+    assert [c["path"] for c in verdict.evidence["code_changes"]] == ["sums.py"]
 
 
 def test_a_protected_file_changed_by_whatever_means_fails_the_check(
@@ -95,9 +95,9 @@ def test_a_protected_file_changed_by_whatever_means_fails_the_check(
 ) -> None:
     baseline = Baseline(project, project.parent / "kept", protected=TESTS)
     verify = Untouched(lambda claim: True, baseline)
-    (project / "test_code.py").write_text("")
+    (project / "test_sums.py").write_text("")
     verdict = judge(verify)
-    assert (verdict.kind, "test_code.py (modified)" in verdict.feedback) == ("fail", True)
+    assert (verdict.kind, "test_sums.py (modified)" in verdict.feedback) == ("fail", True)
 
 
 def test_a_write_to_a_protected_path_is_denied_in_words_and_nobody_is_asked(project: Path) -> None:
@@ -109,20 +109,20 @@ def test_a_write_to_a_protected_path_is_denied_in_words_and_nobody_is_asked(proj
         written.append(path)
         return "written"
 
-    os.symlink(project / "test_code.py", project / "alias.py")
+    os.symlink(project / "test_sums.py", project / "alias.py")
     guarded = protect(write_file, TESTS, root=project)
-    paths = ["test_code.py", "./x/../test_code.py", str(project / "test_code.py"), "alias.py"]
+    paths = ["test_sums.py", "./x/../test_sums.py", str(project / "test_sums.py"), "alias.py"]
     batch = [(f"c{n}", "write_file", {"path": path, "text": ""}) for n, path in enumerate(paths)]
     state = RunState.start("task")
     run(state, model=ScriptedModel([calls(*batch), says("ok")]), tools=[guarded], stop=None)
     results = [message for message in state.messages if message.role == "tool"]
     assert [message.outcome for message in results] == ["denied"] * 4
     assert results[0].content == (
-        "Denied: test_code.py is protected: it is what the work is checked by. "
+        "Denied: test_sums.py is protected: it is what the work is checked by. "
         "Change the code instead. Nothing was run."
     )
     assert (written, state.tool_runs, state.writes) == ([], 0, 0)
-    code = calls(("c", "write_file", {"path": "code.py", "text": ""}))
+    code = calls(("c", "write_file", {"path": "sums.py", "text": ""}))
     state = run(RunState.start("t"), model=ScriptedModel([code]), tools=[guarded], stop=None)
     assert [wait.call_id for wait in state.interruptions] == ["c"]
 
@@ -144,17 +144,17 @@ def test_red_without_the_fix_and_green_with_it_is_the_only_evidence(
 ) -> None:
     verify = RedGreen(Baseline(project, project.parent / "kept"), plugins=False)
     assert judge(verify).kind == "fail"
-    (project / "test_code.py").write_text("def test_double():\n    pass\n")
+    (project / "test_sums.py").write_text("def test_double():\n    pass\n")
     assert "no code was changed" in judge(verify).feedback
-    (project / "code.py").write_text(fixed + "# a fix\n")
+    (project / "sums.py").write_text(fixed + "# a fix\n")
     assert "they prove nothing" in judge(verify).feedback
-    (project / "test_code.py").write_text(
-        "from code import double\n\n\ndef test_again():\n    assert double(5) == 10\n"
+    (project / "test_sums.py").write_text(
+        "from sums import double\n\n\ndef test_again():\n    assert double(5) == 10\n"
     )
     verdict = judge(verify)
-    assert (verdict.kind, verdict.evidence["code_changes"]) == ("pass", ["code.py"])
-    assert "FAILED test_code.py::test_again" in verdict.evidence["red"]
-    assert (project / "code.py").read_text() == fixed + "# a fix\n"
+    assert (verdict.kind, verdict.evidence["code_changes"]) == ("pass", ["sums.py"])
+    assert "FAILED test_sums.py::test_again" in verdict.evidence["red"]
+    assert (project / "sums.py").read_text() == fixed + "# a fix\n"
 
 
 def test_a_test_of_something_new_is_red_where_it_cannot_even_be_imported(
@@ -163,8 +163,8 @@ def test_a_test_of_something_new_is_red_where_it_cannot_even_be_imported(
     verify = RedGreen(
         Baseline(project, project.parent / "kept"), tests=("test_new.py",), plugins=False
     )
-    (project / "code.py").write_text(fixed + "def treble(x):\n    return x * 3\n")
+    (project / "sums.py").write_text(fixed + "def treble(x):\n    return x * 3\n")
     (project / "test_new.py").write_text(
-        "from code import treble\n\n\ndef test_treble():\n    assert treble(2) == 6\n"
+        "from sums import treble\n\n\ndef test_treble():\n    assert treble(2) == 6\n"
     )
     assert judge(verify).kind == "pass"

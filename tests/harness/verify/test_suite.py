@@ -53,18 +53,18 @@ def test_a_real_run_is_red_then_green_and_its_words_hold_no_times_or_paths(
     red = judge(verify)
     assert (red.kind, red.evidence) == ("fail", {"measure": 1})
     assert red.feedback == (
-        "the tests fail.\n1 failed\nFAILED test_code.py::test_double - assert 5 == 6"
+        "the tests fail.\n1 failed\nFAILED test_sums.py::test_double - assert 5 == 6"
     )
-    (project / "code.py").write_text(fixed)
+    (project / "sums.py").write_text(fixed)
     assert judge(verify).kind == "pass"
 
 
 @pytest.mark.parametrize(
     ("file", "text", "kind", "words"),
     [
-        ("test_code.py", "", "fail", "no test passed"),
-        ("test_code.py", "import nowhere\n", "fail", "1 errors"),
-        ("code.py", "import os\nos._exit(0)\n", "fail", "no test passed"),
+        ("test_sums.py", "", "fail", "no test passed"),
+        ("test_sums.py", "import nowhere\n", "fail", "1 errors"),
+        ("sums.py", "import os\nos._exit(0)\n", "fail", "no test passed"),
         ("pytest.ini", "[pytest]\naddopts = --no-such-option\n", "error", "status 4"),
     ],
 )
@@ -79,7 +79,7 @@ def test_what_is_not_a_test_run_is_no_pass(
 def test_tests_that_hang_are_ended_and_are_an_error_of_the_check(
     project: Path, judge: Callable[..., Any]
 ) -> None:
-    (project / "test_code.py").write_text("import time\ntime.sleep(60)\n")
+    (project / "test_sums.py").write_text("import time\ntime.sleep(60)\n")
     verdict = judge(TestsPass.of(project, timeout=0.5, plugins=False))
     assert (verdict.kind, verdict.feedback) == ("error", "the tests did not end in time")
     cancel = Cancel()
