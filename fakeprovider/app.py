@@ -126,7 +126,7 @@ class App:
             )
             job.read = True
             job.clock = time.perf_counter()
-            again = self._repeats.find(job)
+            again = None if self.journal.bodies else self._repeats.find(job)
             if again is None:
                 await self._reply(job, receive, send)
             else:

@@ -207,10 +207,10 @@ def whole(
 
 
 async def send_both(send: Send, events: tuple[Event, Event]) -> None:
-    """Send a reply in one piece."""
+    """Send copies, since what stands around an application may change what it is given."""
     start, body = events
-    await send(start)
-    await send(body)
+    await send({**start, "headers": [*start["headers"]]})
+    await send({**body})
 
 
 async def start_stream(send: Send, headers: tuple[tuple[str, str], ...] = ()) -> None:

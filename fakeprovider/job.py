@@ -21,6 +21,7 @@ from fakeprovider.news import called, heard
 from fakeprovider.playing import Clocked
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.routing import Route
+from fakeprovider.scripts import Script
 from fakeprovider.service_headers import service_headers
 
 
@@ -30,9 +31,11 @@ class Job:
 
     `started` is Unix time. `sent` is what was answered, kept only
     where the journal wants bodies. `known` is the request as it was read. `transport` is the
-    connection under it, if it is in reach; `clocked` is set where the reply had a pace. `turn` is
-    what the script went by; None if it was not asked, because of `side`. `attempt` is counted only
-    where a fault needs it, `struck` is the fault, `answer` what was sent in place of a reply.
+    connection under it, if it is in reach; `clocked` is set where the reply had a pace. `named` is
+    the script that the path asks for, or the reply it goes on from; `chosen` what answers, whose
+    name is `script`. `turn` is what that went by; None if it was not asked, because of `side`.
+    `attempt` is counted only where a fault needs it, `struck` is the fault, `answer` what was sent
+    in place of a reply.
     `begun` says whether any of the reply went out, `answering` whether its head is out or about to.
     `clock` is when the request had come, by `time.perf_counter`; `recorded` says whether the
     journal has it, `told` is what it has of a reply. `plain` says that no fault could have a say.
@@ -46,7 +49,9 @@ class Job:
     started: float = 0.0
     body: bytes = b""
     read: bool = False
+    named: str = ""
     script: str = ""
+    chosen: Script | None = None
     known: Known | None = None
     conversation: Conversation | None = None
     completion: Completion | None = None

@@ -85,8 +85,9 @@ class Provider:
         known = job.known = self._read(job)
         conversation = known.conversation
         self._check(job, conversation)
-        goes_on = conversation.options.get("script", "")
-        job.script, script = self.choose(job.route.script or goes_on, conversation.model)
+        job.named = job.route.script or conversation.options.get("script", "")
+        job.script, script = self.choose(job.named, conversation.model)
+        job.chosen = script
         reply = self._reply(job, conversation, script)
         completion = self._complete(job, known, reply)
         if self.prompt_cache:

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from fakeprovider.asgi import Event, Head
 from fakeprovider.bounded import Bounded
+from fakeprovider.errors import ApiError
 from fakeprovider.faults import NONE
 from fakeprovider.job import Job
 from fakeprovider.journal import Exchange
@@ -23,9 +24,12 @@ Key: TypeAlias = tuple[str, Head, bytes]
 
 
 class Answered(NamedTuple):
-    """A whole reply as the two events that are sent, and what the journal said of it."""
+    """A whole reply as the two events that are sent, and what the journal said of it.
 
-    name: str
+    `named` is the script that was asked for beside the model, `script` what answered.
+    """
+
+    named: str
     script: Script
     events: tuple[Event, Event]
     told: Exchange
@@ -44,16 +48,21 @@ class Repeats:
         if provider.gate is not None or provider.faults.orders is not NONE:
             return None
         found = self._answers.get((job.path, job.head, job.body))
-        if found is not None and provider.scripts.get(found.name) is found.script:
-            return found
-        return None
+        return None if found is None or self._choice(found) is not found.script else found
+
+    def _choice(self, found: Answered) -> Script | None:
+        """What would answer now: scripts come and go while the server runs."""
+        try:
+            return self._provider.choose(found.named, found.told.model)[1]
+        except ApiError:
+            return None
 
     def keep(self, job: Job, events: tuple[Event, Event]) -> None:
         """Remember a whole reply that the journal has heard of, if it may go out again."""
-        script, told = self._provider.scripts[job.script], job.told
-        if told is None or told.request is not None or not is_builtin(script):
+        script, told = job.chosen, job.told
+        if script is None or told is None or told.request is not None or not is_builtin(script):
             return
         if job.plain and len(job.body) <= LONGEST:
             size = len(job.body) + len(job.path) + len(events[1]["body"]) + told.size + 2000
-            answered = Answered(job.script, script, events, told)
+            answered = Answered(job.named, script, events, told)
             self._answers.put((job.path, job.head, job.body), answered, size)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+from starlette.middleware.gzip import GZipMiddleware
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
@@ -30,7 +32,8 @@ def server() -> Iterator[Server]:
 
 
 def ask(server: Server, base: str = "", **settings: Any) -> httpx.Response:
-    return httpx.post(f"{base or server.base_url}/chat/completions", json=BODY, **settings)
+    settings.setdefault("json", BODY)
+    return httpx.post(f"{base or server.base_url}/chat/completions", **settings)
 
 
 def test_the_answer_is_alike_to_the_last_byte_of_its_head_and_journaled_each_time(
@@ -78,6 +81,61 @@ def test_a_script_put_in_the_place_of_another_answers(server: Server) -> None:
     assert ask(server).json()["choices"][0]["message"]["content"] == "Another."
     server.provider.scripts.add("plan", SCRIPTS["plan"])
     assert "tool_calls" in ask(server).json()["choices"][0]["message"]
+
+
+def test_a_script_that_comes_later_under_the_models_name_answers_in_place_of_the_default() -> None:
+    with Server("plan") as server:
+        body = {**BODY, "model": "later"}
+        assert "tool_calls" in ask(server, json=body).json()["choices"][0]["message"]
+        server.provider.scripts.add("later", lambda conversation: say("Here."))
+        assert ask(server, json=body).json()["choices"][0]["message"]["content"] == "Here."
+        server.provider.scripts.remove("later")
+        assert "tool_calls" in ask(server, json=body).json()["choices"][0]["message"]
+
+
+def test_an_answer_is_remembered_as_that_of_the_script_that_gave_it() -> None:
+    def swapped(conversation: Conversation) -> Reply:
+        running.provider.scripts.add("plan", SCRIPTS["plan"])
+        return say("Gone now.")
+
+    running = Server(swapped, scripts={"plan": swapped})
+    with running as server:
+        assert ask(server).json()["choices"][0]["message"]["content"] == "Gone now."
+        assert "tool_calls" in ask(server).json()["choices"][0]["message"]
+
+
+def test_a_script_that_is_taken_away_while_it_answers_has_answered() -> None:
+    def vanishing(conversation: Conversation) -> Reply:
+        running.provider.scripts.remove("once")
+        return say("Once.")
+
+    running = Server(scripts={"once": vanishing})
+    with running as server:
+        codes = [ask(server, server.url_for("once")).status_code for _ in range(2)]
+    assert codes == [200, 404]
+
+
+def test_bodies_are_journaled_once_they_are_wanted(server: Server) -> None:
+    ask(server)
+    server.journal.bodies = True
+    ask(server)
+    assert [one.request is not None for one in server.journal.exchanges()] == [False, True]
+
+
+def test_what_stands_around_the_application_may_change_what_it_sends() -> None:
+    app = GZipMiddleware(Server().app, minimum_size=10)
+    seen: list[tuple[str | None, str]] = []
+
+    async def look() -> None:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://provider/v1") as client:
+            for coding in ("gzip", "identity", "gzip", "identity"):
+                head = {"accept-encoding": coding}
+                reply = await client.post("/chat/completions", json=BODY, headers=head)
+                seen.append((reply.headers.get("content-encoding"), reply.headers["vary"]))
+
+    asyncio.run(look())
+    assert seen == [("gzip", "Accept-Encoding"), (None, "Accept-Encoding")] * 2
 
 
 def test_a_gate_or_a_fault_that_comes_later_has_its_say(server: Server) -> None:
