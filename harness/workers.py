@@ -31,20 +31,19 @@ class Workers:
     def run(self, job: Job) -> None:
         """Start `job`; returns without waiting for it."""
         with self._lock:
-            jobs = self._idle.pop() if self._idle else None
-        if jobs is not None:
-            jobs.put(job)
-        else:
-            threading.Thread(target=self._serve, args=(job,), name="tool", daemon=True).start()
+            idle = self._idle.pop() if self._idle else None
+        jobs = SimpleQueue[Job]() if idle is None else idle
+        jobs.put(job)  # not an argument of the thread, which would keep it as long as it lives
+        if idle is None:
+            threading.Thread(target=self._serve, args=(jobs,), name="tool", daemon=True).start()
 
     def forget(self) -> None:
         """Start anew, in a child process that has none of these threads."""
         self._lock = threading.Lock()
         self._idle = []
 
-    def _serve(self, first: Job) -> None:
-        jobs: SimpleQueue[Job] = SimpleQueue()
-        job: Job | None = first
+    def _serve(self, jobs: SimpleQueue[Job]) -> None:
+        job: Job | None = jobs.get()
         while job is not None:
             job()
             job = None  # what it holds may be freed while the thread waits

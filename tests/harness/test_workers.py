@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from queue import SimpleQueue
 
 from harness.workers import Workers
@@ -32,6 +33,21 @@ def test_an_idle_thread_takes_the_next_job_and_one_that_hangs_does_not() -> None
         workers.run(quick)
         names.add(said.get(timeout=10))
     assert len(names) <= 3
+
+
+def test_what_a_job_holds_is_freed_while_its_thread_goes_on() -> None:
+    class Held:
+        done = threading.Event()
+
+        def job(self) -> None:
+            self.done.set()
+
+    workers, held, gone = Workers(), Held(), threading.Event()
+    weakref.finalize(held, gone.set)
+    workers.run(held.job)
+    assert Held.done.wait(10)
+    del held
+    assert gone.wait(5)  # less than a thread stays without work
 
 
 def test_a_thread_without_work_ends() -> None:
