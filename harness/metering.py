@@ -20,6 +20,7 @@ from harness.models.base import (
     ToolSpec,
     Usage,
 )
+from harness.models.race import tell
 from harness.state import Request
 from harness.tree import Grant
 from harness.ways_out import Stop
@@ -147,8 +148,7 @@ async def _unless_deaf(
     )
 
     def cut_off() -> None:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(partial(loop.call_later, leg.settings.grace, asking.cancel))
+        tell(loop, partial(loop.call_later, leg.settings.grace, asking.cancel))
 
     forget = None if cancel is None else cancel.listen(cut_off)
     try:

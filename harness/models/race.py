@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from .base import CancelSignal
@@ -42,8 +44,13 @@ async def unless(cancel: CancelSignal | None, work: Coroutine[Any, Any, T]) -> T
 
 def wake(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
     """Finish `future` in its loop, from any thread, if it is still waited for."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(finish, future)
+    tell(loop, partial(finish, future))
+
+
+def tell(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
+    """Have `callback` called in a loop, from any thread; nothing happens if that is closed."""
+    with suppress(RuntimeError):  # asking first is no use: it may be closed in between
+        loop.call_soon_threadsafe(callback)
 
 
 def finish(future: asyncio.Future[None]) -> None:
