@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
@@ -28,8 +29,9 @@ class Connection:
 
     Each event loop has a pool of its own, so that runs in several threads may share a client. It
     opens on first use and is closed by `aclose`, by the end of `asyncio.run`, or with the last
-    reference to this object. Proxies from the environment are used, except
-    for loopback addresses. Redirects are not followed: a key must not travel to another host.
+    reference to this object. A name and password in the URL are sent as basic authentication, in
+    place of a key. Proxies from the environment are used, except for loopback addresses. Redirects
+    are not followed: a key must not travel to another host.
     """
 
     def __init__(
@@ -40,8 +42,9 @@ class Connection:
         connect_timeout: float | None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.url = url
+        self.url = url.copy_with(userinfo=b"")
         self._headers = httpx.Headers({"content-type": "application/json", **headers})
+        self._headers.update(_credentials(url))
         # reading has its own clock, which knows what an event is: see exchange.py
         self._timeout = httpx.Timeout(None, connect=connect_timeout).as_dict()
         self._transport = transport
@@ -86,6 +89,13 @@ class Connection:
             )
             async with transport:
                 yield transport.handle_async_request
+
+
+def _credentials(url: httpx.URL) -> dict[str, str]:
+    if not url.userinfo:
+        return {}
+    pair = f"{url.username}:{url.password}".encode()
+    return {"authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
 
 def _tls(url: httpx.URL) -> ssl.SSLContext | bool:

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
-from harness.models import Call, ChatModel, Message, ModelReply, ToolSpec, Usage
+from harness.models import Call, ChatModel, Message, ModelError, ModelReply, ToolSpec, Usage
 
 USER = [Message("user", "hi")]
 TOOLS = [ToolSpec("list_files", "List.", {"type": "object", "properties": {}})]
@@ -222,6 +223,22 @@ def test_the_key_is_sent_as_bearer_and_only_if_there_is_one(
     assert (headers["authorization"], headers["x-run"]) == ("Bearer k1", "7")
     monkeypatch.setenv("OPENAI_API_KEY", "k2")
     assert wire.request(USER).headers["authorization"] == "Bearer k2"
+
+
+def test_a_name_and_password_in_the_base_url_are_sent_as_basic_authentication() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(401)
+
+    model = ChatModel(
+        "https://me:p%40ss@host/v1", api_key="k1", transport=httpx.MockTransport(answer)
+    )
+    with pytest.raises(ModelError):
+        asyncio.run(model.ask(USER, []))
+    assert seen[0].headers.get_list("authorization") == ["Basic bWU6cEBzcw=="]
+    assert str(seen[0].url) == "https://host/v1/chat/completions"
 
 
 def test_the_official_sdk_parses_our_request_body_as_its_own(wire: Any) -> None:
