@@ -23,5 +23,5 @@ def read_answer(body: bytes, *, streamed: bool, dialect: str = "chat") -> Writte
         return _READ[dialect][streamed](body)
     except NotAnAnswer:
         raise
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise NotAnAnswer(f"{type(error).__name__}: {error}") from error

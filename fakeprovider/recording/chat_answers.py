@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fakeprovider.recording.events import events
@@ -20,7 +20,7 @@ def whole(body: bytes) -> Written:
     said: list[Said] = [("say", message.get("content") or ""), *_beside(message)]
     said += [
         written_call(one.get("id"), one["function"]["name"], one["function"]["arguments"])
-        for one in message.get("tool_calls") or []
+        for one in _calls(message)
     ]
     return written(said, _finish(choice.get("finish_reason")), _usage(answer.get("usage")))
 
@@ -34,11 +34,11 @@ def streamed(body: bytes) -> Written:
     after: list[Said] = []
     for event in events(body):
         usage = _usage(event.get("usage")) or usage
-        for choice in event.get("choices", [])[:1]:
+        for choice in _first(event.get("choices", [])):
             delta = choice.get("delta") or {}
             (after if calls else said).append(("say", delta.get("content") or ""))
             said += _beside(delta)
-            for part in delta.get("tool_calls") or []:
+            for part in _calls(delta):
                 _take(part, calls)
             finish = choice.get("finish_reason") or finish
     if finish is None:
@@ -49,9 +49,20 @@ def streamed(body: bytes) -> Written:
     return written([*said, *made, *after], _finish(finish), usage)
 
 
+def _first(choices: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A script has one choice: several come in chunks of their own, told apart by their index."""
+    return [choice for choice in choices if not choice.get("index")]
+
+
 def _beside(message: Mapping[str, Any]) -> Iterator[Said]:
     yield "think", message.get("reasoning_content") or ""
     yield "refuse", message.get("refusal") or ""
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The calls of a message, or of a piece of one; the old kind has one, without an id."""
+    old = message.get("function_call")
+    return message.get("tool_calls") or ([{"function": old}] if old else [])
 
 
 def _take(part: Mapping[str, Any], calls: dict[int, dict[str, str]]) -> None:

@@ -23,7 +23,12 @@ class NotAnAnswer(ValueError):
 
 
 def written_call(call_id: str | None, name: str, arguments: str) -> Written:
-    """The call; arguments that are not the compact JSON that we write stay the text they are."""
+    """The call; arguments that are not the compact JSON that we write stay the text they are.
+
+    Raises `NotAnAnswer` for a call without a name, as those of tools without a schema are.
+    """
+    if not name:
+        raise NotAnAnswer("a call that is not one of a function cannot be written down")
     value = parsed(arguments)
     made: Written = {"tool": name}
     if value is None or call(name, value).arguments != arguments:
