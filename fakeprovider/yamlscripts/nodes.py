@@ -138,7 +138,7 @@ class _Reading:
         key_lines: dict[str, int] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
-            key = self._key(key_node)
+            key = self._whole(self._key(key_node), line)
             if key in fields and line > key_lines[key]:
                 self._problems.add(
                     line, f"the key {key!r} stands here twice (first on line {key_lines[key]})"
@@ -154,10 +154,13 @@ class _Reading:
 
     def _value(self, node: yaml.Node, line: int) -> Any:
         value = self._scalar(node)
-        if isinstance(value, str) and _SURROGATE.search(value):
-            self._problems.add(line, "half a surrogate pair (\\ud800 to \\udfff) is no character")
-            return ""
-        return value
+        return self._whole(value, line) if isinstance(value, str) else value
+
+    def _whole(self, text: str, line: int) -> str:
+        if not _SURROGATE.search(text):
+            return text
+        self._problems.add(line, "half a surrogate pair (\\ud800 to \\udfff) is no character")
+        return ""
 
     def _scalar(self, node: yaml.Node) -> Any:
         value = self._loader.construct_object(node, deep=True)

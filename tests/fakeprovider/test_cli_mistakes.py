@@ -113,6 +113,11 @@ def bomb() -> str:
         (lambda: 'turns:\n  - say: "a\\ud800b"', 2, "half a surrogate pair"),
         (lambda: 'description: "\\udfff"\nturns: [{say: x}]', 1, "half a surrogate pair"),
         (
+            lambda: 'turns:\n  - ask: {tool: x, arguments: {"\\udfff": 1}}',
+            2,
+            "half a surrogate pair",
+        ),
+        (
             lambda: "turns:\n  - ask: {tool: x, arguments: {a: [.nan]}}",
             2,
             "found a number nan; JSON has no such number",
@@ -123,7 +128,7 @@ def bomb() -> str:
             "found a whole number 9007199254740992; allowed: a whole number of 0 or more: this is",
         ),
     ],
-    ids=["deep", "aliases", "surrogate", "in a description", "nan", "large"],
+    ids=["deep", "aliases", "surrogate", "in a description", "in a key", "nan", "large"],
 )
 def test_what_no_reply_can_be_made_of_is_told_when_the_file_is_read(
     text: Callable[[], str], line: int, message: str
