@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from harness.cancel import Cancel
-from harness.models.race import finish, wake
+from harness.models.race import finish, tell, wake
 from harness.workers import WORKERS
 
 
@@ -91,11 +91,10 @@ class Work:
 
     def _hand_over(self, value: Awaitable[Any]) -> None:
         """What a thread returned to be awaited goes on in the loop, unless it was given up."""
-        with self._lock:
-            if self._on_late is None:  # under the lock, as in `_deliver`
-                self._loop.call_soon_threadsafe(self._go_on, value)
-                return
-        self._drop(value)
+        with self._lock:  # as in `_deliver`
+            wanted = self._on_late is None and tell(self._loop, partial(self._go_on, value))
+        if not wanted:
+            self._drop(value)
 
     def _go_on(self, value: Awaitable[Any]) -> None:
         if self._interrupted:
@@ -129,7 +128,7 @@ class Work:
         if self._task is not None:
             finish(self.finished)
         else:
-            self._loop.call_soon_threadsafe(finish, self.finished)
+            wake(self._loop, self.finished)
 
 
 def _is_async(fn: Callable[..., Any]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -47,10 +46,13 @@ def wake(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
     tell(loop, partial(finish, future))
 
 
-def tell(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
-    """Have `callback` called in a loop, from any thread; nothing happens if that is closed."""
-    with suppress(RuntimeError):  # asking first is no use: it may be closed in between
+def tell(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> bool:
+    """Have `callback` called in a loop, from any thread; False, and no more, if that is closed."""
+    try:
         loop.call_soon_threadsafe(callback)
+    except RuntimeError:  # asking first is no use: it may be closed in between
+        return False
+    return True
 
 
 def finish(future: asyncio.Future[None]) -> None:
