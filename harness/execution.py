@@ -54,7 +54,7 @@ class Work:
         self._task: asyncio.Task[None] | None = None
         self._interrupted = False
         if _is_async(fn):
-            self._task = self._loop.create_task(self._await(fn(**arguments)))
+            self._begin(fn(**arguments))
         else:
             self._start_thread(lambda: fn(**arguments))
 
@@ -100,13 +100,22 @@ class Work:
         if self._interrupted:
             self._drop(value)
         else:
-            self._task = self._loop.create_task(self._await(value))
+            self._begin(value)
 
     def _drop(self, value: Awaitable[Any]) -> None:
         """Nothing of it was begun, and nothing will be."""
         if inspect.iscoroutine(value):
             value.close()
         self._deliver(Ended(error=asyncio.CancelledError()))
+
+    def _begin(self, value: Awaitable[Any]) -> None:
+        self._task = self._loop.create_task(self._await(value))
+        self._task.add_done_callback(lambda task: self._end_unbegun(value))
+
+    def _end_unbegun(self, value: Awaitable[Any]) -> None:
+        """A task that is cancelled before its first step never comes to its own end."""
+        if self._ended is None:
+            self._drop(value)
 
     async def _await(self, value: Awaitable[Any]) -> None:
         try:

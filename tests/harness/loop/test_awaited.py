@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import Cancel, FatalToolError, MaxTurns, RunState, Settings, Tool, run, tool
-from harness.execution import execute
+from harness.execution import Ended, Work, execute
 from harness.scripted import ScriptedModel, calls, says
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
@@ -155,6 +155,30 @@ def test_what_a_thread_returns_in_its_grace_is_never_begun() -> None:
     execution = asyncio.run(main())
     assert isinstance(execution.ended.error, asyncio.CancelledError)
     assert (execution.told, begun) == ("user pressed Stop", [])
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_what_is_interrupted_before_its_first_step_ends_all_the_same(given_up: bool) -> None:
+    """As cancelled, and late if it was given up; nothing is left unawaited, which would warn."""
+    begun: list[str] = []
+    late: list[Ended] = []
+
+    async def effect() -> None:
+        begun.append("effect")
+
+    async def main() -> Work:
+        work = Work(effect, {})
+        if given_up:
+            work.give_up(late.append)
+        work.interrupt()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return work
+
+    ended = asyncio.run(main()).ended
+    assert ended is not None
+    assert isinstance(ended.error, asyncio.CancelledError)
+    assert (begun, late) == ([], [ended] if given_up else [])
 
 
 def test_settings_time_it_too() -> None:
