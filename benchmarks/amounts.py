@@ -16,7 +16,7 @@ MOST = 10**9
 DAY = 86_400  # seconds
 
 
-class Usd(click.ParamType[Decimal]):
+class Usd(click.ParamType):  # type: ignore[type-arg]  # as above
     """An amount of US dollars from 0 to 10⁹, kept as a Decimal, to 12 decimals."""
 
     name = "usd"
@@ -39,7 +39,7 @@ class Usd(click.ParamType[Decimal]):
         return Decimal(f"{amount:f}")  # without an exponent, which a label would show
 
 
-class Count(click.ParamType[int]):
+class Count(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A whole number from 0 to `most`; `1_000` and `200k` are understood."""
 
     name = "count"
@@ -59,7 +59,7 @@ class Count(click.ParamType[int]):
         return int(text.removesuffix("k")) * factor
 
 
-class Seconds(click.ParamType[float]):
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # as above
     """A time in seconds from 0 to a day."""
 
     name = "seconds"
@@ -76,7 +76,7 @@ class Seconds(click.ParamType[float]):
         return seconds
 
 
-class Several(click.ParamType[tuple[T, ...]], Generic[T]):
+class Several(click.ParamType, Generic[T]):  # type: ignore[type-arg]  # as above
     """A comma-separated list of one kind of value, such as `8,20,50`."""
 
     def __init__(self, each: click.ParamType[T]) -> None:

@@ -28,7 +28,7 @@ def said(text: str | None, wanted: str) -> None:
         raise click.UsageError(f"{wanted}; an empty text says nothing")
 
 
-class Count(click.ParamType[int]):
+class Count(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A cap in whole numbers: 0 is refused, since nothing would ever start."""
 
     name = "integer"
@@ -45,7 +45,7 @@ class Count(click.ParamType[int]):
         return count
 
 
-class Usd(click.ParamType[Decimal]):
+class Usd(click.ParamType):  # type: ignore[type-arg]  # as above
     """An amount of US dollars, kept as a Decimal; a `cap` is above 0."""
 
     name = "usd"
