@@ -36,6 +36,8 @@ def start(
     tool = leg.toolbox.get(call.call.name)
     if tool is not None and _lapsed(leg, call):
         call.phase, call.decision, call.asked = "awaiting", None, leg.clock.time()
+        doubt = f"{call.note}; " if call.note == wording.REPEATS_UNKNOWN else ""
+        call.note = doubt + wording.EXPIRED
         return None
     answer = _gone(call) if tool is None else _unrun(leg, tool, call)
     if tool is None or answer is not None:

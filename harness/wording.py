@@ -17,6 +17,9 @@ KNOWN_TO_FAIL = "Not run: this very call failed before, for good. Do something e
 FINISHED = "Not run: the run was finished by the call before."
 SUPERSEDED = "Not run: nobody decided on this call before the user wrote something new."
 REPEATS_UNKNOWN = "an earlier call like this one may have taken effect, nobody knows"
+EXPIRED = (
+    "it was approved before, but was not begun within the time that the approval was given for"
+)
 
 OPAQUE = "Error: the tool failed."
 NO_OUTPUT = "(no output)"

@@ -118,7 +118,7 @@ def session(options: Options, *, stop_default: int | None = None) -> Iterator[Se
             trace=no_trace if options.quiet else progress,
             store=store,
             cancel=cancel,
-            decide=Person(cancel),
+            decide=Person(cancel, yes=options.yes),
             say=silent if options.quiet else tell,
         )
         yield Session(options, store, setup)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import click
 
+from harness import wording
 from harness.approvals import approve, reject
 from harness.cancel import Cancel
 from harness.state import Interruption, RunState
@@ -28,7 +29,10 @@ from harness.trace import (
     Verification,
 )
 
-UNASKED = "no terminal to ask on: answer with --resume RUN_ID at a terminal, or --yes"
+UNASKED = "no terminal to ask on: go on at a terminal, or with --yes"
+DOUBTFUL = "no terminal to ask on, and --yes does not answer what may have run before"
+YES = "--yes"
+PLAIN = ("", wording.EXPIRED)  # notes of an approval that leave nothing to think about
 SHOWN = 2_000  # characters of arguments, from both ends
 
 
@@ -79,23 +83,35 @@ def _words(event: Event) -> str:
 
 
 class Person:
-    """Decides on the calls that wait, at the terminal; Ctrl-C there stops the run."""
+    """Decides on the calls that wait, at the terminal; Ctrl-C there stops the run.
 
-    def __init__(self, cancel: Cancel) -> None:
-        self._cancel = cancel
+    With `yes` only those are asked about that may have run before, or whose arguments do not fit.
+    """
+
+    def __init__(self, cancel: Cancel, *, yes: bool = False) -> None:
+        self._cancel, self._yes = cancel, yes
 
     def __call__(self, state: RunState) -> bool:
         """Ask about each call that waits; whether the run may go on."""
         for wait in state.interruptions:
-            with _interruptible():
-                try:
-                    self._decide(state, wait)
-                except (click.Abort, KeyboardInterrupt) as broken:
-                    tell("")
-                    if isinstance(broken.__context__, EOFError) and not sys.stdin.isatty():
-                        tell(UNASKED)
+            if self._yes and wait.type == "approval" and wait.note in PLAIN:
+                approve(state, wait.call_id, by=YES)
+            elif not self._answered(state, wait):
+                return False
+        return True
+
+    def _answered(self, state: RunState, wait: Interruption) -> bool:
+        """Ask; whether there was an answer."""
+        with _interruptible():
+            try:
+                self._decide(state, wait)
+            except (click.Abort, KeyboardInterrupt) as broken:
+                tell("")
+                if not isinstance(broken.__context__, EOFError):
                     self._cancel.set("the user left the question open")
-                    return False
+                elif not sys.stdin.isatty():
+                    tell(DOUBTFUL if self._yes else UNASKED)
+                return False
         return True
 
     def _decide(self, state: RunState, wait: Interruption) -> None:

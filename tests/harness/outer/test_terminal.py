@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from click.testing import CliRunner
 
-from harness import MaxTurns, RunState, run, tool
+from harness import MaxTurns, RunState, run, tool, wording
 from harness.cancel import Cancel
 from harness.commands.terminal import SHOWN, Person
 from harness.scripted import ScriptedModel, calls
@@ -34,3 +37,27 @@ def test_the_end_of_a_long_command_is_shown_and_how_much_is_not() -> None:
 def test_nothing_is_hidden_by_control_characters() -> None:
     said = asked("rm -rf / \x9b2K\x7f\u202e\u200b# häufig")
     assert r"rm -rf / \u009b2K\u007f\u202e\u200b# häufig" in said
+
+
+@pytest.mark.parametrize(
+    ("phase", "note", "by"),
+    [
+        ("awaiting", "", "--yes"),
+        ("awaiting", wording.EXPIRED, "--yes"),
+        ("awaiting", wording.REPEATS_UNKNOWN, None),
+        ("unknown", "", None),
+    ],
+)
+def test_yes_answers_for_a_write_and_not_for_what_may_have_run(
+    phase: Any, note: str, by: str | None
+) -> None:
+    model = ScriptedModel([calls(("a", "shell", {"command": "ls"}))])
+    state = run(RunState.start("task"), model=model, tools=[shell], stop=MaxTurns(1))
+    call, cancel = state.pending[0], Cancel()
+    call.phase, call.note = phase, note
+    with CliRunner().isolation(input="") as (_, error, _):
+        assert Person(cancel, yes=True)(state) == (by is not None)
+        said = error.getvalue().decode()
+    assert (call.decision.by if call.decision else None) == by
+    assert ("--yes does not answer what may have run before" in said) == (by is None)
+    assert not cancel.cancelled, "only Ctrl-C is an interruption"
