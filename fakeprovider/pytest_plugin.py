@@ -6,7 +6,7 @@ Nothing of the provider is imported before a test asks for it.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MARKER = "fake_provider"
 _provider = pytest.StashKey["FakeProvider"]()
 _run = pytest.StashKey["Run"]()
+_wide = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,9 +41,11 @@ def fake_provider(request: pytest.FixtureRequest) -> Iterator[FakeProvider]:
     """A scripted provider for the session: `with fake_provider.run("runaway") as run: ...`."""
     from fakeprovider.kit import FakeProvider
 
-    with FakeProvider(_current_test) as provider:
-        request.config.stash[_provider] = provider
-        yield provider
+    provider = FakeProvider(_current_test)
+    request.config.stash[_provider] = provider
+    request.config.stash[_wide] = set()
+    yield provider
+    _fail_if(_told_by(provider.close))
 
 
 @pytest.fixture
@@ -67,11 +70,34 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     result = yield
     run = item.stash.get(_run, None)
     if run is not None:
-        try:
-            run.finish()
-        except AssertionError as error:  # of no line of the test: what it says is all there is
-            pytest.fail(str(error), pytrace=False)
+        _fail_if(_told_by(run.finish))
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """A run that a fixture of a class, module or session opens may outlive a test."""
+    stash = request.config.stash
+    provider = stash.get(_provider, None)
+    if provider is None or fixturedef.scope == "function":
+        return (yield)
+    before = provider.open_runs()
+    try:
+        return (yield)
+    finally:
+        stash[_wide] |= {run.key for run in provider.open_runs() if run not in before}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """A test that leaves a run open fails, and the environment is put back for the next one."""
+    try:
+        yield
+    finally:
+        left = _close_left(item.config.stash)
+    _fail_if(left)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -89,6 +115,28 @@ def pytest_runtest_makereport(
     if provider is not None and call.when == "teardown":
         provider.recent.clear()
     return report
+
+
+def _told_by(check: Callable[[], None]) -> str:
+    """What a check says, "" if it holds: raised outside `except` it is printed once."""
+    try:
+        check()
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def _fail_if(told: str) -> None:
+    if told:  # of no line of the test: what it says is all there is
+        pytest.fail(told, pytrace=False)
+
+
+def _close_left(stash: pytest.Stash) -> str:
+    provider = stash.get(_provider, None)
+    if provider is None:
+        return ""
+    runs = [run for run in provider.open_runs() if run.key not in stash[_wide]]
+    return provider.close_left(runs)
 
 
 def _current_test() -> str:

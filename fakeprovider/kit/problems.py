@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fakeprovider.journal import Exchange
 
 if TYPE_CHECKING:
     from fakeprovider.kit.run import Run
+
+
+_SHOWN = 3
 
 
 def problems(run: Run) -> list[str]:
@@ -23,6 +27,22 @@ def problems(run: Run) -> list[str]:
 def shown_name(script: str) -> str:
     """The script's name for a person: `inline` for those that were given no name."""
     return f"script {script.partition('~')[0]!r}"
+
+
+def left_over(runs: Sequence[Run]) -> str:
+    """What is said of runs that nobody closed; "" for none."""
+    told = [
+        f"run {run.key!r} of {shown_name(run.script)} was {_how_far(run)}: "
+        "use `with fake_provider.run(...) as run:`"
+        for run in runs[:_SHOWN]
+    ]
+    if len(runs) > _SHOWN:
+        told.append(f"and {len(runs) - _SHOWN} more runs")
+    return "\n".join(told)
+
+
+def _how_far(run: Run) -> str:
+    return "opened and never closed" if run.opened else "asked for and never opened"
 
 
 def _silent(run: Run) -> str:

@@ -12,11 +12,13 @@ from types import TracebackType
 from typing import Any
 
 from fakeprovider.app import App
+from fakeprovider.errors import ApiError
 from fakeprovider.job import Job
 from fakeprovider.journal import Exchange, Journal
 from fakeprovider.kit import inline
 from fakeprovider.kit.driving import Drove, drive_command, drive_function
 from fakeprovider.kit.inline import Faults, Given, Inline, Mapped
+from fakeprovider.kit.problems import left_over
 from fakeprovider.kit.run import Run
 from fakeprovider.server import Server
 
@@ -60,7 +62,7 @@ class FakeProvider:
         in_process: bool = False,
         key: str = "",
     ) -> Run:
-        """A run, to be opened by `with`; everything about it ends with the block.
+        """A run, to be opened by `with`; after the block its requests are refused with a 400.
 
         `script` is what the model does: a name, with path parameters if any; replies; a function;
         YAML. `fault` goes wrong by name, `chaos` (a share of attempts, 0 to 1) at random by `seed`,
@@ -133,10 +135,24 @@ class FakeProvider:
             server.provider.scripts.remove(_script_name(run.key))
             server.provider.faults.attempts.clear(run.key)
 
+    def open_runs(self) -> list[Run]:
+        """The runs that nobody has closed so far, oldest first."""
+        return list(self._runs.values())
+
+    def close_left(self, runs: Sequence[Run]) -> str:
+        """Close runs that nobody closed, the last one first; says which, "" for none."""
+        for run in reversed(runs):
+            run.close()
+        return left_over(runs)
+
     def close(self) -> None:
-        """Stop the servers."""
+        """Close what is open, and stop the servers; raises `AssertionError` for a run left open."""
+        __tracebackhide__ = True
+        left = self.close_left(self.open_runs())
         self._started.close()
         self.journal.close()
+        if left:
+            raise AssertionError(left)
 
     def __enter__(self) -> FakeProvider:
         return self
@@ -147,7 +163,13 @@ class FakeProvider:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        __tracebackhide__ = True
+        try:
+            self.close()
+        except AssertionError as left:
+            if error is None:
+                raise
+            error.add_note(f"fakeprovider: {left}")
 
     def _served(self, strict: bool, in_process: bool) -> Server:
         with self._lock:
@@ -187,8 +209,10 @@ class FakeProvider:
 
     def _admit(self, job: Job) -> None:
         run = self._runs.get(job.run)
-        if run is not None:
-            run.admit()
+        if run is None:
+            told = f"No run {job.run!r} is open: it ends with its block."
+            raise ApiError(400, told, code="run_ended", retry=False)
+        run.admit()
 
     def _note(self, exchange: Exchange) -> None:
         run = self._runs.get(exchange.run)

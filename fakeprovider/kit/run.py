@@ -51,6 +51,7 @@ class Run:
         self.strict = strict
         self.in_process = in_process
         self.refused = 0
+        self.opened = False
         self.may_be_refused = False  # somebody else tells of it, and of the turns that it cost
         self._provider = provider
         self._check = check
@@ -206,6 +207,7 @@ class Run:
 
     def open(self) -> None:
         """Set the environment, remembering what was there."""
+        self.opened = True
         if self.sets_environ:
             self._set(self.environment)
 
