@@ -6,7 +6,7 @@ import time
 import warnings
 from typing import Any
 
-from harness import fingerprint, wording
+from harness import fingerprint, quantities, refusals, wording
 from harness.state import Decision, PendingCall, RunState, Standing
 from harness.transcript import settle_call
 
@@ -35,14 +35,18 @@ def approve(
     sent, and the model is told; if they do not fit the tool, the call is asked about again. `by`
     is who decided and `at` when, in seconds since the epoch (default: now). `expires_in` is how
     many seconds the approval may wait to be acted on; after that the call is asked about again.
-    Raises `StaleDecision` where `call_id` does not wait for a decision.
+    Raises `StaleDecision` where `call_id` does not wait for a decision, `TypeError` or `ValueError`
+    for an argument that cannot be meant; nothing is changed then.
     """
+    now = _checked("approve", by, at)
+    refusals.flag("approve: always", always)
+    refusals.mapping("approve: arguments", arguments)
+    quantities.amount("approve: expires_in", expires_in)
     call = _find(state, call_id, "awaiting", "unknown")
     if arguments is not None:
-        call.args, call.edited = arguments, True
         call.fingerprint = fingerprint.of_call(call.call.name, arguments)
-    now = time.time() if at is None else at
-    expires = None if expires_in is None else now + expires_in
+        call.args, call.edited = arguments, True
+    expires = None if expires_in is None else now + float(expires_in)
     _decide(call, Decision(True, call.fingerprint, by=by, at=now, expires=expires))
     call.phase = "ready"
     if always:
@@ -64,15 +68,17 @@ def reject(
     A call approved in advance may be rejected as long as it has not started. `rejection_text`
     replaces the whole message; empty, it warns (`UnsafeRejection`): a model that is told nothing
     reports a success. `by` and `at` as in `approve`. Raises `StaleDecision` where `call_id` has
-    started, ended or never was.
+    started, ended or never was, `TypeError` for an argument of the wrong type.
     """
+    now = _checked("reject", by, at)
+    refusals.text("reject: reason", reason, optional=True)
+    refusals.text("reject: rejection_text", rejection_text, optional=True)
     call = _find(state, call_id, "awaiting", "ready", "unknown")
     if rejection_text is not None and not rejection_text.strip():
         message = f"the model will not be told that {call_id} was rejected: give a reason instead"
         warnings.warn(message, UnsafeRejection, stacklevel=2)
     unknown = call.may_have_run
     text = wording.not_repeated(reason) if unknown else wording.declined(reason)
-    now = time.time() if at is None else at
     _decide(call, Decision(False, call.fingerprint, reason, by, now))
     settle_call(
         call,
@@ -88,13 +94,21 @@ def settle(
     """A call whose outcome was unknown did take effect: `text` is its result.
 
     `by` and `at` as in `approve`. Raises `StaleDecision` where the outcome of `call_id` is not
-    unknown.
+    unknown, `TypeError` for an argument of the wrong type.
     """
+    now = _checked("settle", by, at)
+    refusals.text("settle: text", text)
     call = _find(state, call_id, "unknown")
-    now = time.time() if at is None else at
     _decide(call, Decision(True, call.fingerprint, "it took effect", by, now))
     settle_call(call, text, "ok")
     return state
+
+
+def _checked(what: str, by: object, at: Any) -> float:
+    """When it was decided; refuses what could not be stored with the run."""
+    refusals.text(f"{what}: by", by)
+    quantities.amount(f"{what}: at", at)
+    return time.time() if at is None else float(at)
 
 
 def _decide(call: PendingCall, decision: Decision) -> None:
@@ -105,5 +119,7 @@ def _find(state: RunState, call_id: str, *phases: str) -> PendingCall:
     for call in state.pending:
         if call.call.id == call_id and call.phase in phases:
             return call
+    if any(call.call.id == call_id and call.phase == "awaiting" for call in state.pending):
+        raise StaleDecision(f"call {call_id!r} waits for an approval: use approve() or reject()")
     waiting = ", ".join(wait.call_id for wait in state.interruptions) or "none"
     raise StaleDecision(f"call {call_id!r} is not waiting for a decision; waiting: {waiting}")

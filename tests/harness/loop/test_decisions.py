@@ -20,6 +20,7 @@ from harness import (
     reject,
     run,
     say,
+    settle,
     tool,
 )
 from harness.scripted import ScriptedModel, calls, problems, says
@@ -102,6 +103,7 @@ def test_an_approval_that_was_not_acted_on_in_time_is_asked_for_again(ledger: An
     clock.advance(60)
     state = run(state, model=model, **more)
     assert (state.reason, ledger.done, len(model.requests)) == ("approval", [], 1)
+    assert state.interruptions[0].note.startswith("it was approved before, but was not begun")
     approve(state, "a", at=clock.now, expires_in=60)
     clock.advance(59)
     state = run(state, model=model, **more)
@@ -167,6 +169,45 @@ def test_a_decision_without_a_time_is_dated_now(ledger: Any) -> None:
     state = approve(run(start(), model=asked(), tools=[gated(ledger)], stop=CAP), "a")
     assert state.pending[0].decision is not None
     assert (state.pending[0].decision.at or 0) > 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "wanted"),
+    [
+        ({"by": None}, TypeError, "by is text; not None"),
+        ({"by": 3}, TypeError, "by is text; not 3"),
+        ({"at": "now"}, TypeError, "at is a finite number"),
+        ({"always": "no"}, TypeError, "always is True or False; not 'no'"),
+        ({"arguments": ["x"]}, TypeError, "arguments is a dict, or None"),
+        ({"expires_in": float("nan")}, ValueError, "expires_in is a finite number, 0 or more"),
+        ({"expires_in": float("inf")}, ValueError, "expires_in is a finite number"),
+        ({"expires_in": -1}, ValueError, "expires_in is a finite number"),
+        ({"expires_in": True}, TypeError, "expires_in is a finite number"),
+        ({"expires_in": "60"}, TypeError, "expires_in is a finite number"),
+    ],
+    ids=str,
+)
+def test_a_decision_that_could_not_be_stored_or_meant_is_refused_and_changes_nothing(
+    ledger: Any, given: dict[str, Any], error: type[Exception], wanted: str
+) -> None:
+    state = run(start(), model=asked(), tools=[gated(ledger)], stop=CAP)
+    before = state.to_json()
+    with pytest.raises(error, match=wanted):
+        approve(state, "a", **given)
+    if next(iter(given)) in ("by", "at"):
+        with pytest.raises(error, match=f"reject: {wanted}"):
+            reject(state, "a", **given)
+        with pytest.raises(error, match=f"settle: {wanted}"):
+            settle(state, "a", "it was done", **given)
+    assert state.to_json() == before
+
+
+def test_settling_what_waits_for_an_approval_says_what_to_use_instead(ledger: Any) -> None:
+    state = run(start(), model=asked(), tools=[gated(ledger)], stop=CAP)
+    with pytest.raises(
+        StaleDecision, match=r"'a' waits for an approval: use approve\(\) or reject"
+    ):
+        settle(state, "a", "it was done")
 
 
 # Superseded
