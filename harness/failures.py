@@ -34,7 +34,10 @@ def judge(tool: Tool, execution: Execution, settings: Settings) -> Judgement:
     """Apply the error policy of the run to an execution."""
     ended = execution.ended
     if ended is not None and ended.error is None:
-        return Judgement(result_of(ended.value))
+        try:
+            return Judgement(result_of(ended.value))
+        except (TypeError, ValueError, OverflowError, RecursionError) as odd:
+            return _failed(tool, ToolError(wording.unsendable(ended.value, odd)), settings)
     error = None if ended is None else ended.error
     if error is None or execution.told or isinstance(error, ToolCancelled | CancelledError):
         return _stopped(tool, execution, error, settings)
@@ -72,18 +75,20 @@ def ambiguous(error: BaseException) -> bool:
 
 
 def result_of(value: Any) -> ToolResult:
-    """Text as it is, a `ToolResult` as it says, anything else as compact JSON."""
+    """Text as it is, a `ToolResult` as it says, anything else as compact JSON.
+
+    Raises `TypeError`, `ValueError`, `OverflowError` or `RecursionError` where there is no JSON for
+    it: an address in memory would be no result.
+    """
     if isinstance(value, ToolResult):
-        return msgspec.structs.replace(value, text=mend(value.text))
+        sound = msgspec.convert(msgspec.to_builtins(value), ToolResult)
+        return msgspec.structs.replace(sound, text=mend(sound.text))
     if isinstance(value, str):
         return ToolResult(mend(value))
     if value is None:
         return ToolResult(wording.NO_OUTPUT)
-    try:
-        data = mend_tree(msgspec.to_builtins(value))
-        return ToolResult(msgspec.json.encode(data).decode())
-    except (TypeError, ValueError):  # the tool has done its work: an odd value is no failure
-        return ToolResult(mend(repr(value)))
+    data = mend_tree(msgspec.to_builtins(value))
+    return ToolResult(msgspec.json.encode(data).decode())
 
 
 def _failed(tool: Tool, error: BaseException, settings: Settings) -> Judgement:

@@ -135,6 +135,14 @@ def left_out(size: int, recall: str, number: int) -> str:
     return f"[{size} characters left out; call again if they are needed]"
 
 
+def unsendable(value: object, why: Exception) -> str:
+    """The tool did its work, and what it returned cannot be told."""
+    return (
+        f"the tool was run, but its result, of type {type(value).__name__}, cannot be sent "
+        f"({why}). A tool returns text, a ToolResult, None, or what JSON can hold."
+    )
+
+
 def permanent(text: str) -> str:
     """The error will not go away."""
     return f"{text.rstrip('.')}. This is permanent: do not retry."

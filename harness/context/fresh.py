@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from harness import refusals
 from harness.context.outline import outline
 from harness.context.policy import Moment
 from harness.context.summarise import OUTLINE
@@ -42,7 +43,8 @@ class Fresh:
 
     def _carried(self, state: RunState, head: int, upto: int) -> str:
         try:
-            text = self.carry(state)
+            text = self.carry(state) or ""
+            refusals.text("what carry returns", text)
         except Exception as error:  # notes that cannot be read must not end the run
             text, failed = "", f" ({type(error).__name__}: {error})"
         else:

@@ -279,6 +279,12 @@ def test_fresh_carries_a_list_of_the_calls_where_notes_cannot_be_read() -> None:
     assert "- called read" in state.view.text
 
 
+def test_notes_that_are_no_text_are_notes_that_cannot_be_read() -> None:
+    state = go(Growing(20), Fresh(WINDOW, lambda state: 5))  # type: ignore[arg-type,return-value]
+    assert state.status == "completed"
+    assert "(TypeError: what carry returns is text; not 5)" in state.view.text
+
+
 def test_a_budget_stops_a_run_between_a_summary_and_the_next_turn() -> None:
     model = Growing(40, summary=says("s"))
     cost = go(Growing(40), Summarise(WINDOW), stop=MaxTurns(11)).cost_usd

@@ -65,6 +65,31 @@ def test_opaque_says_that_it_failed_and_not_what() -> None:
     assert results(once([failing(ToolError(HINT))], errors="opaque")) == ["Error: the tool failed."]
 
 
+def circular() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["a"] = value
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), circular(), {(1, 2): 3}, ToolResult(5), ToolResult("x", "fine")],  # type: ignore[arg-type]
+    ids=["object", "circular", "keys", "text", "outcome"],
+)
+def test_a_result_that_cannot_be_sent_is_an_error_that_says_what_can(value: Any) -> None:
+    """Neither an exception out of the run, nor an address in memory that counts as a success."""
+    boom = Tool("boom", "Odd.", {"type": "object", "properties": {}}, lambda: value)
+    state = once([boom])
+    (text,) = results(state)
+    assert (outcomes(state), state.status) == (["error"], Status.COMPLETED)
+    assert text is not None
+    assert text.startswith(
+        f"Error: the tool was run, but its result, of type {type(value).__name__}"
+    )
+    assert text.endswith("A tool returns text, a ToolResult, None, or what JSON can hold.")
+    assert "0x" not in text
+
+
 def test_a_function_words_the_error() -> None:
     state = once([failing(ToolError("x"))], errors=lambda error: f"<{type(error).__name__}>")
     assert results(state) == ["<ToolError>"]
@@ -114,7 +139,6 @@ def test_stop_iteration_from_a_tool_is_an_error_like_any_other() -> None:
         (None, "(no output)", "ok"),
         ("\ud83d", "\ufffd", "ok"),
         ({"k": "\ud83d"}, '{"k":"\ufffd"}', "ok"),
-        (object, "<class 'object'>", "ok"),
         (ToolResult("half", "unknown"), "half", "unknown"),
     ],
 )
