@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from fakeprovider.conversation import Message
 
-_MASK = 2**64 - 1
+MASK = 2**64 - 1
 _FACTOR = 0x9E3779B97F4A7C15  # odd, so that no message drops out of the product
 
 
@@ -27,8 +27,8 @@ class Trail(NamedTuple):
         """The trail with one more message."""
         return Trail(
             self.length + 1,
-            ((self.chain + mark) * _FACTOR) & _MASK,
-            (self.total + mark) & _MASK,
+            ((self.chain + mark) * _FACTOR) & MASK,
+            (self.total + mark) & MASK,
         )
 
 

@@ -18,6 +18,7 @@ from fakeprovider.faults import Answer, Plan
 from fakeprovider.journal import Exchange, Finding, Paced, Stretch, Usage, digest_of
 from fakeprovider.known import Known
 from fakeprovider.news import called, heard
+from fakeprovider.news import digest_of as text_digest
 from fakeprovider.playing import Clocked
 from fakeprovider.protocols.base import Dialect
 from fakeprovider.routing import Route
@@ -164,6 +165,7 @@ def _tell(conversation: Conversation, completion: Completion | None) -> Exchange
         offered=len(conversation.tools),
         tools=tuple(call.name for call in calls),
         said=len(completion.text.strip()) if completion else 0,
+        text=text_digest(completion.text) if completion else "",
         calls=tuple(map(called, calls)),
         finish=completion.finish if completion else "",
         usage=_usage(completion.usage.times(choices)) if completion else None,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import combinations, groupby
 
-from fakeprovider.journal import Exchange
+from fakeprovider.history import MASK, Trail
+from fakeprovider.journal import Exchange, Stretch
 from fakeprovider.verdict.clause import Clause, Finding, failed, github, not_applicable, passed
 from fakeprovider.verdict.facts import Facts
-from fakeprovider.verdict.run import Run, answers, user_spoke
+from fakeprovider.verdict.run import Run, answers, repeats, user_spoke
 
 _SAME = 3
 """Times in a row that an answered request may not be sent: once more is a resumed run."""
@@ -26,17 +27,31 @@ def _judge(run: Run, facts: Facts) -> Finding:
 def _late(run: Run) -> list[Exchange]:
     """Requests that go on from an answer although the user has not spoken."""
     lasts = [step.last for step in run.steps]
-    return [
-        later
+    late = {
+        later.number: later
         for earlier, later in combinations(lasts, 2)
-        if answers(earlier) and not user_spoke(later) and _goes_on(earlier, later)
-    ]
+        if answers(earlier) and not user_spoke(later) and _asks_on(earlier, later)
+    }
+    return list(late.values())
 
 
-def _goes_on(earlier: Exchange, later: Exchange) -> bool:
+def _asks_on(earlier: Exchange, later: Exchange) -> bool:
+    """Whether a request goes on from an answer, in whatever history the answer now stands."""
     if earlier.head is None or later.base is None:
         return later.turn == (earlier.turn or 0) + 1
-    return later.base == earlier.head and later.turn != earlier.turn
+    if later.base == earlier.head:
+        return later.turn != earlier.turn
+    return repeats(later, earlier) or _puts_words_in(earlier, later, earlier.head, later.base)
+
+
+def _puts_words_in(earlier: Exchange, later: Exchange, head: Stretch, base: Stretch) -> bool:
+    """Whether the answer is followed by an assistant turn that the client made up."""
+    if earlier.turn is None or later.turn is None or later.turn < earlier.turn + 2:
+        return False
+    answer = base.total - head.total & MASK  # what was added, if it was one message
+    return Trail(head.length, head.chain, head.total).then(answer) == Trail(
+        base.length, base.chain, base.total
+    )
 
 
 def _repeated(run: Run) -> list[Exchange]:

@@ -13,7 +13,7 @@ from fakeprovider.verdict.clause import (
     passed,
 )
 from fakeprovider.verdict.facts import Facts
-from fakeprovider.verdict.run import Run
+from fakeprovider.verdict.run import Run, answers, repeats, user_spoke
 
 
 def _judge(run: Run, facts: Facts) -> Finding:
@@ -37,11 +37,12 @@ def _change(exchange: Exchange, known: list[Exchange]) -> str:
 
     Only what shrank or was reordered counts: an earlier message that was edited does not.
     """
-    if not exchange.turn or not known or any(_goes_on(exchange, one) for one in known):
+    if not exchange.turn or not known or any(_goes_on(exchange, one, known) for one in known):
         return ""
     base, head = _stretches(exchange)
     before = [_stretches(one)[1] for one in known]
-    if any((base.length, base.total) == (one.length, one.total) for one in before):
+    alike = [one for one in before if (base.length, base.total) == (one.length, one.total)]
+    if alike and base not in alike:
         return "messages of the history changed places"
     if head.length <= before[-1].length:
         return (
@@ -51,9 +52,17 @@ def _change(exchange: Exchange, known: list[Exchange]) -> str:
     return ""
 
 
-def _goes_on(exchange: Exchange, earlier: Exchange) -> bool:
-    """Whether what stood before the last assistant turn is what `earlier` had sent."""
-    return _stretches(exchange)[0] == _stretches(earlier)[1]
+def _goes_on(exchange: Exchange, earlier: Exchange, known: list[Exchange]) -> bool:
+    """Whether what stood before the last assistant turn is what `earlier` had sent.
+
+    A later answer that is put where `earlier` had calls is no reply to `earlier`: what lay between
+    is gone. A client that keeps only answers as the user speaks on is let pass.
+    """
+    if _stretches(exchange)[0] != _stretches(earlier)[1]:
+        return False
+    if user_spoke(exchange) or not earlier.calls:
+        return True
+    return not any(answers(one) and repeats(exchange, one) for one in known)
 
 
 def _stretches(exchange: Exchange) -> tuple[Stretch, Stretch]:

@@ -115,6 +115,14 @@ def user_spoke(exchange: Exchange) -> bool:
     return any(heard.opens for heard in exchange.heard)
 
 
+def repeats(exchange: Exchange, answer: Exchange) -> bool:
+    """Whether the last assistant turn of a request is, word for word, that answer."""
+    if not exchange.heard:
+        return False
+    turn = exchange.heard[0]
+    return turn.role == "assistant" and not turn.calls and turn.text == answer.text
+
+
 def names(exchanges: Iterable[Exchange]) -> str:
     """Exchange numbers, for a sentence."""
     return ", ".join(str(exchange.number) for exchange in exchanges)

@@ -91,6 +91,70 @@ def test_after_answer_fails_where_an_answered_request_is_sent_again_and_again(
     assert judged("after_answer", exchanges[:3]).result == "pass"  # once more is a resumed run
 
 
+def test_after_answer_fails_where_the_client_puts_words_in_the_models_mouth(
+    bench: Any, harness: Any, judged: Judged
+) -> None:
+    """`continue`, said in the assistant's name, is not the user's word."""
+
+    class Urges(harness):  # type: ignore[misc]
+        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
+            messages = super().run(http, base_url, task)
+            for _ in range(2):
+                messages.append({"role": "assistant", "content": "continue"})
+                messages.append(self.ask(http, base_url, messages))
+
+    exchanges = bench.run(Urges(), "two_turns")
+    found = judged("after_answer", exchanges)
+    assert found.failed
+    assert found.evidence == (exchanges[2].number, exchanges[3].number)
+
+
+def test_after_answer_and_history_fail_where_only_the_question_and_the_answer_are_sent_again(
+    bench: Any, harness: Any, judged: Judged
+) -> None:
+    class Forgets(harness):  # type: ignore[misc]
+        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
+            messages = super().run(http, base_url, task)
+            self.ask(http, base_url, [messages[0], messages[-1]])
+
+    exchanges = bench.run(Forgets(), "two_turns")
+    assert judged("after_answer", exchanges).failed
+    found = judged("history", exchanges)
+    assert found.failed
+    assert found.detail.startswith("the history lost messages: there were 3,")
+
+
+def test_after_answer_and_history_pass_where_only_answers_are_kept_for_the_next_question(
+    bench: Any, harness: Any, judged: Judged
+) -> None:
+    class Chat(harness):  # type: ignore[misc]
+        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
+            messages = super().run(http, base_url, task)
+            said = {"role": "user", "content": "And now?"}
+            self.ask(http, base_url, [messages[0], messages[-1], said])
+
+    exchanges = bench.run(Chat(), "two_turns")
+    assert judged("after_answer", exchanges).result == "pass"
+    assert judged("history", exchanges).result == "pass"
+
+
+def test_after_answer_passes_where_the_start_of_a_reply_is_put_in_the_models_mouth(
+    bench: Any, harness: Any, judged: Judged
+) -> None:
+    """A prefill, in a request that goes on from no answer."""
+
+    class Prefills(harness):  # type: ignore[misc]
+        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
+            super().run(http, base_url, task)
+            self.ask(
+                http,
+                base_url,
+                [{"role": "user", "content": "As JSON"}, {"role": "assistant", "content": "{"}],
+            )
+
+    assert judged("after_answer", bench.run(Prefills(), "two_turns")).result == "pass"
+
+
 @pytest.mark.parametrize(("made", "result"), [(8, "pass"), (9, "fail"), (7, "fail")])
 def test_cap_is_kept_to_the_call(
     bench: Any, harness: Any, judged: Judged, made: int, result: str
