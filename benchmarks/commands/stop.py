@@ -46,7 +46,9 @@ from scenarios import Scenario, Workspace, find
 NET = MaxTurns(60)
 """Under everything, so that a condition that does not stop is seen and not waited for."""
 
-OFF = Settings(empty_replies=None, truncated_replies=None)
+OFF = Settings(empty_replies=None, truncated_replies=None, parallel=1)
+"""Sub-agents one after the other: side by side, a race decides what each gets of one budget."""
+
 THINKS = 1.2  # seconds that a person takes to decide
 NOTES = [
     "stop: the scenario never ends by itself, and the condition has to end it; spare: it ends by "
@@ -54,6 +56,7 @@ NOTES = [
     "ActiveTime: the person takes longer to decide than the limit allows for work.",
     "retries: a service that fails twice before each reply ends a run without them, resumably, and "
     "not with them.",
+    "over in seconds is measured, so it differs from run to run; all else is the same every time.",
 ]
 
 
@@ -81,8 +84,8 @@ TRIALS = (
     Trial(MaxCost("0.05"), "runaway", "plan"),
     Trial(MaxCost("0.05", reserve=True), "spender", "plan"),
     Trial(ContextWindow(16_000), "overflow", "long"),
-    Trial(Deadline(2), "stalled", "plan"),
-    Trial(ActiveTime(1), "runaway;latency=100", "publish"),
+    Trial(Deadline(1), "stalled", "plan"),
+    Trial(ActiveTime(1), "runaway;latency=400", "publish"),
     Trial(RepeatedCalls(3), "cycle", "polling"),
     Trial(NoProgress(rounds=3), "fruitless", "long"),
     Trial(NoProgress("failing", rounds=3), "circling", "fixer"),

@@ -138,21 +138,8 @@ def test_an_approval_is_for_one_call_and_not_for_the_next_one() -> None:
     assert found["approve all"]["effects"]["published"] == ["notes.txt", "notes.txt"]
 
 
-def test_the_provider_is_warm_before_the_first_row_is_measured() -> None:
+def test_the_provider_is_warm_before_the_first_row_is_measured(options: Options) -> None:
     encoding.cache_clear()
-    options = Options(
-        base_url=None,
-        model=None,
-        protocol="chat",
-        stream=False,
-        price_in=Decimal(2),
-        price_out=Decimal(12),
-        base_tokens=0,
-        form="table",
-        trace=None,
-        fail_over_cost=None,
-        fail_over_turns=None,
-    )
     with open_endpoint(options) as endpoint:
         assert encoding.cache_info().currsize == 1
         assert endpoint.server is not None

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.cli import cli
-from benchmarks.commands.stop import TRIALS
+from benchmarks.commands.stop import TRIALS, report
+from benchmarks.options import Options
 from benchmarks.pairs import render_pairs
 from benchmarks.report import Report, Row
 from harness import conditions
@@ -41,6 +42,22 @@ def test_every_condition_ends_what_it_must_and_spares_what_it_must(
             stopped["policy"]
         )
         assert spared["status"] == "completed"
+
+
+def test_a_reserve_that_a_tree_of_agents_shares_comes_out_the_same_every_time(
+    stops: list[dict[str, Any]], options: Options
+) -> None:
+    of_trees = [trial for trial in TRIALS if trial.stops == "spender"]
+    told = next(row for row in stops if row["extra"]["scenario"] == "spender")
+    assert not told["estimated"]
+    for _ in range(2):
+        again = report(options, of_trees).rows[0]
+        assert again.prompt_tokens == told["prompt_tokens"]
+        assert (again.input_tokens, again.output_tokens, f"{again.cost_usd:f}") == (
+            told["input_tokens"],
+            told["output_tokens"],
+            told["cost_usd"],
+        )
 
 
 def test_every_condition_there_is_has_its_trial() -> None:
