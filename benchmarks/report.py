@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -60,6 +61,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         """Prompt tokens of the last turn, 0 if there was none."""
         return self.prompt_tokens[-1] if self.prompt_tokens else 0
 
+    @property
+    def grows(self) -> bool:
+        """Whether no prompt is smaller than the one before."""
+        return all(before <= after for before, after in pairwise(self.prompt_tokens))
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All rows of one scenario under one harness; `notes` are sentences for a person.
@@ -81,11 +87,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return (input_tokens * self.price_in + output_tokens * self.price_out) / 1_000_000
 
     def longest(self) -> Row | None:
-        """The row with the most turns, from which growth is fitted."""
-        return max(self.rows, key=lambda row: row.turns, default=None)
+        """The row from which growth is fitted: the most turns whose history was never cut.
+
+        Prompts that shrink on the way follow no line; where they do in every row, the most turns.
+        """
+        whole = [row for row in self.rows if row.grows]
+        return max(whole or self.rows, key=lambda row: row.turns, default=None)
 
     def growth(self) -> Growth | None:
-        """The growth of the longest run; None below eight turns."""
+        """The growth of that run; None below eight turns."""
         row = self.longest()
         return fit(row.prompt_tokens) if row else None
 

@@ -183,6 +183,11 @@ def footnotes(report: Report) -> list[str]:
 def growth_line(growth: Growth, row: Row, report: Report) -> str:
     """The growth of `row` in words; what doubling would cost comes from the fit."""
     n = growth.turns
+    if not row.grows:
+        return (
+            f"growth ({row.policy}): exponent {growth.exponent:.2f}; prompts shrink on the way, so "
+            "what more turns cost is on no line"
+        )
     doubled = growth.total(2 * n)
     text = (
         f"growth ({row.policy}): input ≈ {growth.a:,.1f}·n + {growth.b:,.2f}·n²,"

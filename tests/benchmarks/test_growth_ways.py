@@ -8,6 +8,10 @@ import sys
 from typing import Any
 
 import pytest
+from msgspec import convert
+
+from benchmarks.report import Report, Row
+from benchmarks.tables import summary
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +31,32 @@ def rows(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_tool_definitions_are_162_of_the_first_204_tokens_of_plan(report: dict[str, Any]) -> None:
     assert "162 of the first 204 tokens of plan" in report["notes"][0]
+
+
+def test_what_is_drawn_out_is_the_run_whose_history_was_never_cut(report: dict[str, Any]) -> None:
+    made = Report(scenario="growth", harness="harness", rows=convert(report["rows"], list[Row]))
+    longest = max(made.rows, key=lambda row: row.turns)
+    assert (longest.policy, longest.grows) == ("notes on demand", False)
+    assert summary(made)[0].startswith("growth (none): input ≈ ")
+    assert report["growth"]["residual"] < 1
+    assert report["growth"]["exponent"] > 1.8
+
+
+def test_a_bill_whose_prompts_shrink_is_not_drawn_out() -> None:
+    cut = Row(
+        policy="cut",
+        turns=10,
+        tool_runs=9,
+        prompt_tokens=[100, 200, 300, 400, 500] * 2,
+        completion_tokens=[1] * 10,
+        input_tokens=3_000,
+        output_tokens=10,
+        cost_usd=None,
+        status="completed",
+    )
+    line = summary(Report(scenario="s", harness="h", rows=[cut]))[0]
+    assert line.startswith("growth (cut): exponent 1.00; prompts shrink")
+    assert "10 → 20 turns" not in line
 
 
 def test_every_way_completes_and_only_dropped_results_are_lost(rows: dict[str, Any]) -> None:
