@@ -1,7 +1,5 @@
 """The same call twice: a read that a cache can save, and a write that it must not."""
 
-from dataclasses import replace
-
 from scenarios.scenario import Scenario
 
 DUPLICATE = Scenario(
@@ -10,5 +8,5 @@ DUPLICATE = Scenario(
     about="reads the same file twice, then answers",
     expect="one execution with a read-only cache, and the same tokens",
 )
-BASELINE = replace(DUPLICATE, script="duplicate-baseline", about="reads the file once and answers")
-WRITE = replace(DUPLICATE, script="duplicate-write", about="deletes the same file twice")
+BASELINE = "duplicate-baseline"  # the script that reads the file once and answers
+WRITE = "duplicate-write"  # the script that deletes the same file twice, where a cache breaks it

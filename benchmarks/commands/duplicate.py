@@ -12,6 +12,7 @@ from benchmarks.session import report_of, run_rows, show
 from benchmarks.tables import usd
 from harness import MaxTurns, Settings
 from scenarios import find
+from scenarios.duplicate import BASELINE, WRITE
 
 CAP = MaxTurns(20)
 CACHE_NOTE = "a cache saves the execution and no tokens: the result is sent again all the same."
@@ -38,7 +39,7 @@ def report(options: Options) -> Report:
 def policies() -> list[Policy]:
     """A single read, the repeated read without and with a cache, the repeated write."""
     return [
-        Policy("baseline", CAP, script="duplicate-baseline"),
+        Policy("baseline", CAP, script=BASELINE),
         Policy("repeated", CAP),
         Policy("repeated, cached", CAP, Settings(dedupe="read_only")),
         _write("write, naive cache", "all"),
@@ -48,7 +49,7 @@ def policies() -> list[Policy]:
 
 def _write(name: str, dedupe: str) -> Policy:
     settings = Settings(dedupe=dedupe)  # type: ignore[arg-type]  # one of two literals above
-    return Policy(name, CAP, settings, decide=approve_all, script="duplicate-write")
+    return Policy(name, CAP, settings, decide=approve_all, script=WRITE)
 
 
 def extra(rows: list[Row]) -> str:
