@@ -120,8 +120,14 @@ def main(args: list[str] | None = None) -> Any:
         sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         _forget_output()
-        click.echo(f"Error: {error.strerror or error}", err=True)
+        click.echo(f"Error: {_words(error)}", err=True)
         sys.exit(1)
+
+
+def _words(error: OSError) -> str:
+    """What went wrong, and with which file, where one is known."""
+    words = error.strerror or str(error)
+    return words if error.filename is None else f"{error.filename}: {words}"
 
 
 def _forget_output() -> None:

@@ -100,4 +100,7 @@ def _run(spec: Spec, store: Store, trace: JsonlTrace | None) -> RunState:
 
 
 if __name__ == "__main__":
-    go_on(msgspec.json.decode(sys.stdin.buffer.read(), type=Spec))
+    try:
+        go_on(msgspec.json.decode(sys.stdin.buffer.read(), type=Spec))
+    except OSError as error:  # such as a full disk: the bench says it in its own words
+        sys.exit(str(error))

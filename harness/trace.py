@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable
 from decimal import Decimal
@@ -186,6 +187,7 @@ def encode(event: Event) -> bytes:
 class JsonlTrace:
     """A trace that appends one line per event to a file.
 
+    An `OSError` while it is written, such as for a full disk, names the file.
     A tool that was given up may end after `close()`, in a thread of its own: its late event is
     appended all the same.
     """
@@ -199,10 +201,16 @@ class JsonlTrace:
         line = encode(event) + b"\n"
         with self._lock:
             if not self._file.closed:
-                self._file.write(line)
+                self._append(self._file, line)
                 return
         with open(self._path, "ab", buffering=0) as late:
-            late.write(line)
+            self._append(late, line)
+
+    def _append(self, file: io.FileIO, line: bytes) -> None:
+        try:
+            file.write(line)
+        except OSError as error:  # says nothing of which file it is
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def close(self) -> None:
         """Close the file."""

@@ -241,6 +241,21 @@ def test_a_trace_that_cannot_be_written_is_said_before_anything_runs(tmp_path: P
     assert "cannot write" in result.output
 
 
+@pytest.mark.parametrize("command", ["plan", "growth", "outer", "resume"])
+def test_a_trace_for_which_there_is_no_room_is_named(command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "benchmarks", command, "--trace", "/dev/full"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "/dev/full" in done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("number", "shell"),
     [(signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGTERM, "trap '' INT; ")],
