@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from harness.completion import completion
 from harness.leg import Leg
 from harness.state import RunState
+from harness.stop import fired
 from harness.ways_out import Stop, StopKind, weightiest
 
 
@@ -15,10 +16,10 @@ def gate(leg: Leg) -> Stop | None:
     leg.tick()
     rounds, verifying = leg.settings.verifications, leg.verifier is not None
     holds = [*_cancelled(leg), *completion(leg.state, rounds, verifying=verifying)]
-    fired = (*leg.condition(leg.state), *leg.account.over())
-    if fired and (wait := interruption(leg.state)) is not None:
+    held = (*fired(leg.condition, leg.state), *leg.account.over())
+    if held and (wait := interruption(leg.state)) is not None:
         holds.append(wait)
-    return weightiest([*holds, *fired])
+    return weightiest([*holds, *held])
 
 
 def interruption(state: RunState) -> Stop | None:

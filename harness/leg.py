@@ -19,7 +19,7 @@ from harness.models.base import Model, Usage
 from harness.outgoing import Outgoing
 from harness.settings import Settings
 from harness.state import LostRequest, PendingCall, Purpose, RunState, SideRequest
-from harness.stop import Condition
+from harness.stop import AnyOf, Condition, refuse_uncallable
 from harness.storage import Storage
 from harness.toolbox import Toolbox
 from harness.trace import (
@@ -246,8 +246,18 @@ class Leg:
 
 
 def guarded(stop: Condition | None, settings: Settings) -> Condition:
-    """The caller's condition, and what ends a run of replies that say nothing."""
+    """The caller's condition, and what ends a run of replies that say nothing, unless it does.
+
+    Raises `TypeError` for what is no condition.
+    """
     if not isinstance(settings, Settings):
         raise TypeError(f"settings is a Settings(), or None; not {settings!r}")
-    fruitless = EmptyReplies(settings.empty_replies) | TruncatedReplies(settings.truncated_replies)
-    return fruitless if stop is None else stop | fruitless
+    own: Condition = AnyOf(()) if stop is None else stop | AnyOf(())
+    refuse_uncallable(own)
+    for default in (
+        EmptyReplies(settings.empty_replies),
+        TruncatedReplies(settings.truncated_replies),
+    ):
+        if not any(isinstance(leaf, type(default)) for leaf in own.leaves()):
+            own |= default
+    return own

@@ -60,7 +60,8 @@ class Settings:
     how many retries the whole tree of runs may make (None: no limit).
     `max_depth`: levels of sub-agents below this run, `max_agents`: sub-agents in the tree below it
     (None: no limit); a sub-agent can only lower what it inherits.
-    `empty_replies`, `truncated_replies`: how many in a row end the run (None: no limit).
+    `empty_replies`, `truncated_replies`: how many in a row end the run (None: no limit); they count
+    only where the stop condition has no `EmptyReplies` or `TruncatedReplies` of its own.
 
     Raises `ValueError` for a value that cannot be meant, `TypeError` for one of the wrong type;
     both say what is allowed.

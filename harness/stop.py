@@ -9,6 +9,7 @@ is a limit; `None` is no limit. All counters follow from the state, so they surv
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -84,7 +85,7 @@ class AnyOf(Condition):
     parts: tuple[Condition, ...]
 
     def __call__(self, state: RunState) -> Stops:
-        return tuple(stop for part in self.parts for stop in part(state))
+        return tuple(stop for part in self.parts for stop in fired(part, state))
 
     def veto(self, state: RunState) -> Stop | None:
         return next((stop for part in self.parts if (stop := part.veto(state))), None)
@@ -108,8 +109,8 @@ class AllOf(Condition):
     parts: tuple[Condition, ...]
 
     def __call__(self, state: RunState) -> Stops:
-        fired = [part(state) for part in self.parts]
-        return tuple(stop for stops in fired for stop in stops) if all(fired) else ()
+        held = [fired(part, state) for part in self.parts]
+        return tuple(stop for stops in held for stop in stops) if all(held) else ()
 
     def veto(self, state: RunState) -> Stop | None:
         vetoes = [part.veto(state) for part in self.parts]
@@ -125,6 +126,38 @@ class AllOf(Condition):
     def leaves(self) -> Iterator[Condition]:
         for part in self.parts:
             yield from part.leaves()
+
+
+def fired(condition: Condition, state: RunState) -> Stops:
+    """What a condition says of a state; one that breaks has fired: a broken guard guards nothing.
+
+    Its stop is a `PREDICATE` whose evidence names the condition and what it must return.
+    """
+    try:
+        said: object = condition(state)
+    except Exception as error:  # whatever the caller's condition raises
+        return (_broken(condition, f"raised {type(error).__name__}: {error}"),)
+    if isinstance(said, tuple) and all(isinstance(each, Stop) for each in said):
+        return said
+    return (_broken(condition, f"returned {said!r}"),)
+
+
+def _broken(condition: Condition, what: str) -> Stop:
+    error = f"{condition!r} {what}; a stop condition returns {RETURNS}"
+    return Stop(StopKind.PREDICATE, evidence={"predicate": repr(condition), "error": error})
+
+
+def refuse_uncallable(condition: Condition) -> None:
+    """Raise `TypeError` for a condition that cannot be asked: without `__call__`, or async."""
+    for leaf in condition.leaves():
+        call = type(leaf).__call__
+        if call is Condition.__call__ or inspect.iscoroutinefunction(call):
+            raise TypeError(
+                f"{leaf!r} has no __call__(self, state) that is no coroutine; it returns {RETURNS}"
+            )
+
+
+RETURNS = "a tuple of every Stop that holds, or ()"
 
 
 def _parts(condition: Condition, kind: type[AnyOf] | type[AllOf]) -> tuple[Condition, ...]:

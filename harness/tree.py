@@ -22,7 +22,7 @@ from harness.prices import Price
 from harness.retry import RetryBudget, RetryPolicy
 from harness.settings import Settings
 from harness.state import RunState
-from harness.stop import AllOf, AnyOf, Condition, Stops
+from harness.stop import AllOf, AnyOf, Condition, Stops, fired
 from harness.ways_out import Stop
 
 GRAIN = Decimal("1e-12")
@@ -156,7 +156,7 @@ class Account:
         found: list[Stop] = []
         for account in self._above():
             account._tick()
-            for stop in () if account._tree is None else account._tree(account.state):
+            for stop in () if account._tree is None else fired(account._tree, account.state):
                 evidence = {**stop.evidence, "run": account.state.run_id}
                 found.append(msgspec.structs.replace(stop, evidence=evidence))
         return tuple(found)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from harness.conditions.reference import found, named
 from harness.markers import has_marker
+from harness.refusals import expect, text
 from harness.state import RunState
 from harness.stop import Condition, Stops, written
 from harness.ways_out import Stop, StopKind
@@ -28,6 +30,13 @@ class Predicate(Condition):
     kind = StopKind.PREDICATE
 
     def __post_init__(self) -> None:
+        expect(
+            isinstance(self.test, str) or callable(self.test),
+            "Predicate: test is a function of the state, or its 'module:name'",
+            self.test,
+        )
+        if inspect.iscoroutinefunction(self.test):
+            raise TypeError(f"Predicate: test is no async function: {self.test!r} is not awaited")
         if callable(self.test):
             object.__setattr__(self, "test", named(self.test) or self.test)
         elif ":" not in self.test:
@@ -43,7 +52,8 @@ class Predicate(Condition):
             return (said,)
         if not said:
             return ()
-        evidence = {"predicate": str(self.test), **({"error": said} if said is not True else {})}
+        words = said if isinstance(said, str) else repr(said)
+        evidence = {"predicate": str(self.test), **({} if said is True else {"error": words})}
         return (Stop(self.kind, evidence=evidence),)
 
     def __repr__(self) -> str:
@@ -62,6 +72,7 @@ class Says(Condition):
     kind = StopKind.PREDICATE
 
     def __post_init__(self) -> None:
+        text("Says: marker", self.marker)
         if not self.marker.strip():
             raise ValueError("Says: an empty marker would be found everywhere")
 

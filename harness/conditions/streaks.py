@@ -13,7 +13,10 @@ from harness.ways_out import StopKind
 
 @dataclass(frozen=True, repr=False)
 class EmptyReplies(Limit):
-    """Stop after `limit` replies in a row with neither text nor calls."""
+    """Stop after `limit` replies in a row with neither text nor calls.
+
+    It replaces `Settings.empty_replies`, which ends a run without it.
+    """
 
     limit: int | None
     kind = StopKind.EMPTY_REPLIES
@@ -26,7 +29,10 @@ class EmptyReplies(Limit):
 
 @dataclass(frozen=True, repr=False)
 class TruncatedReplies(Limit):
-    """Stop after `limit` replies in a row that were cut at the output limit."""
+    """Stop after `limit` replies in a row that were cut at the output limit.
+
+    It replaces `Settings.truncated_replies`, which ends a run without it.
+    """
 
     limit: int | None
     kind = StopKind.TRUNCATED_REPLIES

@@ -238,6 +238,79 @@ def test_a_predicate_says_why_in_words_or_as_a_stop_and_one_that_breaks_stops() 
         Predicate("loads")
 
 
+class Own(Condition):
+    """A condition of a user's own, which does what it is given."""
+
+    def __init__(self, does: Any) -> None:
+        self.does = does
+
+    def __call__(self, state: RunState) -> Any:
+        return self.does(state)
+
+    def __repr__(self) -> str:
+        return "Own()"
+
+
+@pytest.mark.parametrize("joined", [lambda own: own, lambda own: MaxTurns(9) | own], ids=["", "|"])
+@pytest.mark.parametrize(
+    ("does", "what"),
+    [
+        (lambda state: None, "returned None"),
+        (lambda state: True, "returned True"),
+        (lambda state: "stop", "returned 'stop'"),
+        (lambda state: [1], "returned [1]"),
+        (lambda state: (1,), "returned (1,)"),
+        (lambda state: {}["x"], "raised KeyError: 'x'"),
+    ],
+    ids=["None", "True", "text", "list", "tuple", "raises"],
+)
+def test_a_condition_that_breaks_stops_the_run_and_is_named_with_what_it_must_return(
+    does: Any, what: str, joined: Any
+) -> None:
+    model = ScriptedModel([says("never asked")])
+    state = harness.run(RunState.start("task"), model=model, stop=joined(Own(does)))
+    said = f"Own() {what}; a stop condition returns a tuple of every Stop that holds, or ()"
+    assert (state.status, str(state.stop)) == ("stopped", f"predicate: {said}")
+    assert model.requests == []
+
+
+def test_a_condition_that_cannot_be_asked_is_refused_before_anything_is_sent() -> None:
+    class Silent(Condition):
+        pass
+
+    class Async(Own):
+        async def __call__(self, state: RunState) -> Any:
+            return ()
+
+    model = ScriptedModel([says("never asked")])
+    for wrong in (Silent(), Async(None)):
+        with pytest.raises(
+            TypeError, match=r"has no __call__\(self, state\).* every Stop that holds"
+        ):
+            harness.run(RunState.start("task"), model=model, stop=MaxTurns(5) | wrong)
+    assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "reply", "sent"),
+    [
+        (EmptyReplies(4), says(""), 4),
+        (MaxTurns(9) | EmptyReplies(2), says(""), 2),
+        (TruncatedReplies(5), says("x", finish="length"), 5),
+        (EmptyReplies(4), says("x", finish="length"), 3),
+    ],
+    ids=str,
+)
+def test_a_limit_on_fruitless_replies_that_is_given_replaces_the_default_one(
+    limit: Condition, reply: Any, sent: int
+) -> None:
+    model = ScriptedModel([reply], forever=True)
+    state = harness.run(RunState.start("task"), model=model, stop=limit)
+    assert len(model.requests) == sent
+    assert state.stop is not None
+    assert (state.stop.value, state.stop.also) == (sent, ())
+
+
 def test_reading_a_condition_back_imports_nothing() -> None:
     assert parse_stop("NoProgress('no_such_module:f')") == NoProgress("no_such_module:f")
 
@@ -261,6 +334,9 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("RepeatedCalls(nudge=3)", TypeError, r"RepeatedCalls: nudge"),
     ("NoProgress(rounds='3')", TypeError, r"NoProgress: rounds is a whole number.*not '3'"),
     ("NoProgress(5)", TypeError, r"NoProgress: measure is the name.*NoProgress\(rounds=5\)"),
+    ("Predicate(3)", TypeError, r"Predicate: test is a function of the state.*not 3"),
+    ("Predicate(arun)", TypeError, r"Predicate: test is no async function"),
+    ("Says(3)", TypeError, r"Says: marker is text; not 3"),
     ("NoProgress('')", ValueError, r"NoProgress: measure is the name.*not ''"),
 ]
 
