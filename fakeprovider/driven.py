@@ -20,7 +20,7 @@ from fakeprovider.scripts import Script
 from fakeprovider.server import Server
 from fakeprovider.supervise import Ended, Supervisor
 from fakeprovider.tally import Tally
-from fakeprovider.verdict import ClauseResult, Facts, read_effects, verdict
+from fakeprovider.verdict import BadLedger, ClauseResult, Effect, Facts, read_effects, verdict
 
 KEY = "fakeprovider"
 """The API key that the command is given: any will do."""
@@ -37,7 +37,8 @@ _LOCAL = "127.0.0.1,localhost"
 class Drive:
     """How to run a command.
 
-    script: name, with path parameters if any. scripts: more scripts by name. timeout and grace in
+    script: name, with path parameters if any. cap: the limit on model calls that the command was
+    given, for the verdict. scripts: more scripts by name. timeout and grace in
     seconds. effects: a ledger that the command's tools write, for the verdict. journal: a file.
     run: the run key, without it a random one (with chaos a fixed one). capture: keep so many bytes
     of the command's output instead of passing it on.
@@ -53,6 +54,7 @@ class Drive:
     strict: bool = True
     timeout: float | None = None
     grace: float = 5.0
+    cap: int | None = None
     effects: Path | None = None
     journal: Path | None = None
     run: str = ""
@@ -61,13 +63,17 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """How it went: how the command ended, what came in, how it was taken, which gates failed."""
+    """How it went: how the command ended, what came in, how it was taken, which gates failed.
+
+    `undecided` are the clauses of gates that could not be decided and are no failure.
+    """
 
     run: str
     ended: Ended
     tally: Tally
     verdict: tuple[ClauseResult, ...]
     failures: tuple[str, ...]
+    undecided: tuple[ClauseResult, ...]
     exchanges: tuple[Exchange, ...]
 
     @property
@@ -112,7 +118,8 @@ def base_urls(base_url: str) -> dict[str, str]:
 def drive(command: Sequence[str], how: Drive) -> Driven:
     """Run a command to its end against a provider on a free port; nothing is left running.
 
-    Raises `UnknownScript` before anything is started, and `BadLedger` after it has ended.
+    A ledger of effects that cannot be read is a failure like that of a gate. Raises
+    `UnknownScript` before anything is started.
     """
     run = how.run or _key(how)
 
@@ -143,15 +150,23 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
         )
         ended = supervisor.run()
     exchanges = tuple(journal.exchanges())
-    results = tuple(verdict(exchanges, _facts(how, ended)))
-    failures = (*_silence(how.gates, guard.tally, ended), *how.gates.failures(guard.tally, results))
-    return Driven(run, ended, guard.tally, results, failures, exchanges)
+    effects, unread = _effects(how)
+    facts = Facts(effects=effects, cap=how.cap, ended=ended.reason is None)
+    results = tuple(verdict(exchanges, facts))
+    failures = (
+        *_silence(how.gates, guard.tally, ended),
+        *unread,
+        *how.gates.failures(guard.tally, results),
+    )
+    undecided = tuple(how.gates.undecided(results))
+    return Driven(run, ended, guard.tally, results, failures, undecided, exchanges)
 
 
 def _silence(gates: Gates, tally: Tally, ended: Ended) -> Iterator[str]:
     """A command that ended by itself and asked nothing has most likely not found the provider."""
     expected = gates.expect_turns is None or gates.expect_turns[0] > 0
-    if expected and tally.requests == 0 and ended.reason is None:
+    killed = ended.status > 128  # by Ctrl-C, for one: its status says so
+    if expected and tally.requests == 0 and ended.reason is None and not killed:
         yield (
             "COMMAND made no request; it finds the provider in LLM_BASE_URL, OPENAI_BASE_URL, "
             "OPENAI_API_BASE or ANTHROPIC_BASE_URL (--expect-turns 0 if it shall make none)"
@@ -168,8 +183,11 @@ def _ledger(how: Drive) -> dict[str, str]:
     return {} if how.effects is None else {"FAKEPROVIDER_EFFECTS": str(how.effects.absolute())}
 
 
-def _facts(how: Drive, ended: Ended) -> Facts:
-    """What is known beside the wire: the effects, and whether the command ended by itself."""
-    written = how.effects is not None and how.effects.exists()
-    effects = read_effects(how.effects) if written and how.effects else None
-    return Facts(effects=effects, ended=ended.reason is None)
+def _effects(how: Drive) -> tuple[list[Effect] | None, list[str]]:
+    """The ledger of effects, if the command wrote one; and what is wrong with it."""
+    if how.effects is None or not how.effects.exists():
+        return None, []
+    try:
+        return read_effects(how.effects), []
+    except (BadLedger, OSError) as error:
+        return None, [f"the ledger cannot be read: {error} (--effects)"]

@@ -10,7 +10,7 @@ from fakeprovider.errors import ApiError
 from fakeprovider.job import Job
 from fakeprovider.journal import Exchange
 from fakeprovider.tally import Tally
-from fakeprovider.verdict import ClauseResult, failing
+from fakeprovider.verdict import ANY, ClauseResult, failing
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,9 @@ class Gates:
     """What a run is held to; None demands nothing, 0 is a limit like any other.
 
     max_requests and max_tokens end the run when they are passed. expect_turns are the least and
-    the most turns it may take. fail_on are clauses of the verdict that must not fail. Unless
-    allow_script_errors, the script must have had a reply to every request.
+    the most turns it may take. fail_on are clauses of the verdict that must not fail, and that
+    must be observable where they are named; `any` names none. Unless allow_script_errors, the
+    script must have had a reply to every request.
     """
 
     max_requests: int | None = None
@@ -52,7 +53,21 @@ class Gates:
             found += [
                 f"{one.clause}: {one.detail} (--fail-on)" for one in failing(verdict, self.fail_on)
             ]
+        found += [
+            f"{one.clause}: {one.result}, {one.detail} (--fail-on)" for one in self._unseen(verdict)
+        ]
         return found
+
+    def undecided(self, verdict: Sequence[ClauseResult]) -> list[ClauseResult]:
+        """The clauses of fail_on that the run did not decide, and that are let pass."""
+        asked = [one for one in verdict if ANY in self.fail_on or one.clause in self.fail_on]
+        unseen = self._unseen(verdict)
+        return [one for one in asked if one.result not in ("pass", "fail") and one not in unseen]
+
+    def _unseen(self, verdict: Sequence[ClauseResult]) -> list[ClauseResult]:
+        return [
+            one for one in verdict if one.clause in self.fail_on and one.result == "not observable"
+        ]
 
 
 class Guard:

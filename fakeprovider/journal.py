@@ -103,9 +103,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     `said` counts the characters of the reply's text, white space around it left out; `text` is a
     digest of it, `calls` are its calls. `heard` is the last assistant turn of the transcript and
-    what follows it (at the start everything): what was new to the provider. `head` are fingerprints of
-    the whole transcript, `base` of what stood before its last assistant turn. `retry_count` is the
-    client's own count, None if it sends none. `side` is the kind of side request, `offered` how
+    what follows it (at the start everything): what was new to the provider. `head` are fingerprints
+    of the whole transcript, `base` of what stood before its last assistant turn. `retry_count` is
+    the client's own count, None if it sends none. `side` is the kind of side request, `offered` how
     many tools were offered. All of this is always there; bodies only if asked for.
     """
 

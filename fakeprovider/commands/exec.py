@@ -16,7 +16,7 @@ from fakeprovider.commands.trouble import Trouble, trouble_options
 from fakeprovider.driven import Drive, drive
 from fakeprovider.gates import Gates
 from fakeprovider.scripts import UnknownScript
-from fakeprovider.verdict import BadLedger
+from fakeprovider.verdict import LEDGER_ONLY
 
 _HELP = """Run COMMAND against a provider of its own, and say what it did.
 
@@ -24,6 +24,10 @@ The provider takes a free port and follows --script. COMMAND finds it through LL
 OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY, ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. When
 it has ended, or was ended, nothing that it started is left running, and a summary is printed:
 what came in, what it cost in tokens, and a verdict on how COMMAND took it.
+
+A gate of --fail-on fails where its clause does, and where the clause is named and the run does not
+show enough to decide it; where there was no occasion for it, the summary says so. `any` fails only
+where a clause does.
 
 Exit status: COMMAND's own; 3 if a gate failed, the script had no reply to a request (an
 expectation, a recording, its end), or COMMAND made no request at all; 124 if the time was up;
@@ -49,6 +53,11 @@ expectation, a recording, its end), or COMMAND made no request at all; 124 if th
 @click.option("--lenient", is_flag=True, help="Serve broken transcripts; count what is wrong.")
 @gate_options
 @trouble_options
+@click.option(
+    "--cap",
+    type=click.IntRange(min=1),
+    help="The limit on model calls that COMMAND was told to keep, for the verdict's cap.",
+)
 @click.option("--timeout", type=Finite(min=0), help="Seconds; then the run is ended.")
 @click.option(
     "--grace",
@@ -86,6 +95,7 @@ def exec_command(
     lenient: bool,
     gates: Gates,
     trouble: Trouble,
+    cap: int | None,
     timeout: float | None,
     grace: float,
     effects: Path | None,
@@ -95,6 +105,7 @@ def exec_command(
     command: tuple[str, ...],
 ) -> None:
     _check_options(script)
+    _check_gates(gates, cap, effects)
     found = scripts(script, paths)
     check_writable(journal)
     how = Drive(
@@ -108,13 +119,14 @@ def exec_command(
         strict=not lenient,
         timeout=timeout,
         grace=grace,
+        cap=cap,
         effects=effects,
         journal=journal,
         run=run_key,
     )
     try:
         driven = drive(command, how)
-    except (UnknownScript, BadLedger, OSError) as error:
+    except (UnknownScript, OSError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         # On a line of its own, even where COMMAND did not end its last one.
@@ -123,6 +135,21 @@ def exec_command(
         for line in told(driven, found.default):
             click.echo(line, err=True)
     context.exit(driven.status)
+
+
+def _check_gates(gates: Gates, cap: int | None, effects: Path | None) -> None:
+    """What a run can never show is said before it is run."""
+    if "cap" in gates.fail_on and cap is None:
+        raise click.UsageError(
+            "--fail-on cap needs --cap N, the limit on model calls that COMMAND was told to keep "
+            "(--max-requests is no such limit: COMMAND does not know of it)"
+        )
+    for clause in LEDGER_ONLY:
+        if clause in gates.fail_on and effects is None:
+            raise click.UsageError(
+                f"--fail-on {clause} needs --effects FILE, the ledger in which COMMAND's tools "
+                "write what they did and who decided"
+            )
 
 
 def _check_options(script: str) -> None:

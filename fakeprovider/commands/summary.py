@@ -8,7 +8,7 @@ from typing import Any
 
 from fakeprovider.driven import Driven
 from fakeprovider.supervise import Ended
-from fakeprovider.verdict import render, to_json
+from fakeprovider.verdict import ClauseResult, render, to_json
 
 _SHOWN = 10
 _OBSERVED = ("pass", "fail")
@@ -24,6 +24,7 @@ def summary(driven: Driven, script: str) -> dict[str, Any]:
         "command_status": ended.status,
         "ended_by": ended.reason,
         "failed_gates": list(driven.failures),
+        "undecided_gates": list(map(_undecided, driven.undecided)),
         "seconds": round(ended.seconds, 3),
         "requests": tally.requests,
         "turns": tally.turns,
@@ -59,8 +60,14 @@ def told(driven: Driven, script: str) -> Iterator[str]:
         yield from _first(tally.replaced)
     yield from _verdict(driven)
     yield f"  command {_how(ended)}, status {ended.status}"
+    for one in driven.undecided:
+        yield f"  NOT DECIDED: {_undecided(one)}"
     for failure in driven.failures:
         yield f"  GATE FAILED: {failure}"
+
+
+def _undecided(result: ClauseResult) -> str:
+    return f"{result.clause}: {result.result}, {result.detail} (--fail-on)"
 
 
 def _how(ended: Ended) -> str:

@@ -3,7 +3,9 @@
 from fakeprovider.verdict.clause import Clause, ClauseResult, Outcome
 from fakeprovider.verdict.facts import BadLedger, Effect, Facts, read_effects
 from fakeprovider.verdict.judging import (
+    ANY,
     CLAUSES,
+    LEDGER_ONLY,
     UnknownClause,
     failing,
     render,
@@ -12,7 +14,9 @@ from fakeprovider.verdict.judging import (
 )
 
 __all__ = [
+    "ANY",
     "CLAUSES",
+    "LEDGER_ONLY",
     "BadLedger",
     "Clause",
     "ClauseResult",

@@ -54,6 +54,10 @@ ANY = "any"
 """In place of a name: all of them."""
 
 
+LEDGER_ONLY = ("unapproved", "rejected_as_done")
+"""Clauses that only a ledger of effects can decide."""
+
+
 class UnknownClause(ValueError):
     """A clause that does not exist; says which ones do."""
 
