@@ -5,14 +5,18 @@ This module is its writer, its reader and its schema.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
 import msgspec
+
+_log = logging.getLogger("fakeprovider")
 
 MIB = 1 << 20
 
@@ -172,7 +176,8 @@ _encode = msgspec.json.Encoder().encode
 class Journal:
     """The last exchanges, at most `keep` of them and `limit` bytes; safe to read from any thread.
 
-    `path` is a file that each exchange is appended to as a line of JSON, flushed at once.
+    `path` is a file that each exchange is appended to as a line of JSON, flushed at once; one that
+    cannot be written any more is given up, which is logged.
     `bodies` keeps what was sent and received. `watch` is called with each exchange.
     """
 
@@ -206,12 +211,32 @@ class Journal:
             self._size += exchange.size
             while len(self._ring) > self._keep or self._size > self._limit:
                 self._size -= self._ring.popleft().size
-            if self._file is not None:
-                self._file.write(_encode(exchange) + b"\n")
-                self._file.flush()
+            self._append(exchange)
         if self._watch is not None:
             self._watch(exchange)
         return exchange
+
+    def _append(self, exchange: Exchange) -> None:
+        """Write to the file; one that cannot be written is given up, said once, and no more."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(_encode(exchange) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            _log.error(
+                "the journal %s is incomplete from exchange %d on: %s; replies go on",
+                self._file.name,
+                exchange.number,
+                error.strerror,
+            )
+            self._close_file()
+
+    def _close_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # what it could not write before it cannot write now
+                file.close()
 
     def exchanges(self, run: str | None = None) -> list[Exchange]:
         """The exchanges in memory, oldest first; those of one run if `run` is given."""
@@ -231,9 +256,7 @@ class Journal:
     def close(self) -> None:
         """Close the file, if there is one."""
         with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
+            self._close_file()
 
 
 def _appendable(path: Path) -> IO[bytes]:

@@ -166,3 +166,18 @@ def test_a_pipe_will_do_as_a_file() -> None:
     os.close(writer)
     with open(reader, "rb") as lines:
         assert [json.loads(line)["run"] for line in lines] == ["a"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_full_disk_is_said_once_and_replies_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    with Server("plan", journal=Path("/dev/full")) as server:
+        body = {"model": "plan", "messages": [{"role": "user", "content": "Hello."}]}
+        for _ in range(3):
+            answer = httpx.post(f"{server.base_url}/chat/completions", json=body)
+            assert answer.status_code == 200
+        assert len(server.journal.exchanges()) == 3
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "fakeprovider"]
+    assert said == (
+        "the journal /dev/full is incomplete from exchange 1 on: No space left on device; "
+        "replies go on"
+    )
