@@ -237,6 +237,7 @@ class Leg:
                 self.state.legs,
                 len(self.state.turns) - self._before[0],
                 None if self.known_cost is None else self.known_cost - self._before[1],
+                str(stop.evidence.get("error", "")),
             )
         )
 

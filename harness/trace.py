@@ -158,11 +158,12 @@ class Beside(Event, frozen=True, tag="side_request"):
     cost_usd: Decimal | None
 
 
-class RunStopped(Event, frozen=True, tag="run_stopped"):
+class RunStopped(Event, frozen=True, omit_defaults=True, tag="run_stopped"):
     """A leg has ended: the last event of each.
 
     `turns` and `cost_usd` are those of the run so far, over all legs, so they must not be added up;
-    `leg_turns` and `leg_cost_usd` are those of leg number `leg` alone.
+    `leg_turns` and `leg_cost_usd` are those of leg number `leg` alone. `why` is the error that
+    ended it, in words; it is left out where there was none.
     """
 
     status: Status
@@ -172,6 +173,7 @@ class RunStopped(Event, frozen=True, tag="run_stopped"):
     leg: int
     leg_turns: int
     leg_cost_usd: Decimal | None
+    why: str = ""
 
 
 Trace = Callable[[Event], None]

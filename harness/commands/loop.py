@@ -14,6 +14,7 @@ from harness.commands.session import SYSTEM, Session, caps, session
 from harness.commands.terminal import tell
 from harness.models.base import Message
 from harness.outer import Schedule, loop, loop_prompt, parse_interval
+from harness.outer.schedule import DAY, EXPIRY
 from harness.state import RunState
 from harness.trace import Event, RunStopped, Trace
 
@@ -51,7 +52,9 @@ def loop_command(
         tell(f"loop {state.run_id}")
         setup = replace(here.setup, trace=answering(state, here.setup.trace))
         report = here.drive(loop(state, schedule, setup, limits))
-        here.finish(report, advice(state.run_id) if schedule.tasks else None)
+        stop = report.stop
+        go_on = advice(state.run_id, stop.kind, stop.limit) if schedule.tasks else None
+        here.finish(report, go_on)
 
 
 def answering(state: RunState, onward: Trace) -> Trace:
@@ -109,4 +112,6 @@ def _interval(text: str) -> float:
         raise click.BadParameter(str(error), param_hint="--every") from error
     if words:
         tell(words)
+    if seconds > EXPIRY:
+        tell(f"note: the loop ends {EXPIRY / DAY:g} days after it was made: {text} fires twice")
     return seconds

@@ -78,7 +78,8 @@ def _words(event: Event) -> str:
         case Note():
             return f"  note: {event.text}"
         case RunStopped():
-            return f"{event.status}: {event.reason} after {counted(event.turns, 'turn')}"
+            words = f"{event.status}: {event.reason} after {counted(event.turns, 'turn')}"
+            return f"{words}: {event.why}" if event.why else words
     return ""
 
 

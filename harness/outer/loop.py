@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import time
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from harness.models.race import SignalFired, unless
 from harness.outer.caps import Caps, hit
@@ -18,7 +19,7 @@ from harness.outer.report import (
     Spent,
     used,
 )
-from harness.outer.schedule import LONGEST, MINUTE, SHORTEST, Schedule, Task
+from harness.outer.schedule import LONGEST, MINUTE, SHORTEST, Schedule, Task, in_words
 from harness.outer.setup import Setup, failed, needs_person
 from harness.state import RunState
 from harness.tools import Tool, ToolError
@@ -83,7 +84,8 @@ async def loop(state: RunState, schedule: Schedule, setup: Setup, caps: Caps) ->
     It fires only between runs: one that takes longer than an interval is not interrupted, and what
     was missed is not made up for. A task with an interval ends by the user, its expiry or a cap;
     one at its own pace, when the model ends it or does not say when to go on. Three failed runs in
-    a row end it too, and so does what needs a person.
+    a row end it too, and so does what needs a person. `caps` count what the rounds of the schedule
+    have used in all processes.
     """
     return await _Loop(state, schedule, setup, caps).go()
 
@@ -92,6 +94,7 @@ class _Loop:
     def __init__(self, state: RunState, schedule: Schedule, setup: Setup, caps: Caps) -> None:
         self.state, self.schedule, self.setup, self.caps = state, schedule, setup, caps
         self.iterations: list[Iteration] = []
+        self.earlier = schedule.spent()
         self.failures = 0
         self.ended = OuterStop(OuterKind.USER, evidence={"reason": "nothing is scheduled"})
 
@@ -119,6 +122,8 @@ class _Loop:
     async def _wait_for(self, task: Task) -> None:
         wait = (task.due or 0.0) - self.setup.clock.time()
         if wait > 0:
+            if task.every is not None:
+                self.setup.say(f"next round {_moment(task.due or 0.0)}, in {in_words(wait)}")
             try:
                 await unless(self.setup.cancel, self.setup.clock.sleep(wait))
             except SignalFired:
@@ -135,7 +140,7 @@ class _Loop:
         room = self.caps.room(self._spent(), _own(self.state))
         await self.setup.run(self.state, room, pace.tools() if task.every is None else ())
         self.iterations.append(
-            msgspec.structs.replace(
+            replace(
                 Iteration(len(self.iterations) + 1, self.state.run_id, began, task=task.prompt),
                 seconds=self.setup.clock.monotonic() - since,
                 **used(self.state, before),
@@ -143,6 +148,8 @@ class _Loop:
         )
         self.failures = self.failures + 1 if failed(self.state) else 0
         stop = hit(room, self.state) or self._blocked() or self._cancelled()
+        used_up = OuterReport("loop", self.iterations[-1:], self.ended).spent
+        task.spent += used_up if stop is None else replace(used_up, iterations=0)
         if stop is not None:
             self.schedule.back(task, self.setup.clock.time())
             return stop
@@ -174,13 +181,11 @@ class _Loop:
         return None
 
     def _spent(self) -> Spent:
-        report = OuterReport("loop", self.iterations, self.ended)
-        return Spent(
-            len(self.iterations),
-            report.cost_usd,
-            report.input_tokens + report.output_tokens,
-            sum(each.seconds for each in self.iterations),
-        )
+        return self.earlier + OuterReport("loop", self.iterations, self.ended).spent
+
+
+def _moment(when: float) -> str:
+    return time.strftime("on %Y-%m-%d at %H:%M:%S", time.localtime(when))
 
 
 def _own(state: RunState) -> Spent:

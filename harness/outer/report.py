@@ -60,6 +60,14 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens: int = 0
     seconds: float = 0.0
 
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.iterations + other.iterations,
+            self.cost_usd + other.cost_usd,
+            self.tokens + other.tokens,
+            self.seconds + other.seconds,
+        )
+
 
 class Iteration(msgspec.Struct, frozen=True, omit_defaults=True):
     """One iteration: the run in it, or the part of a run, and what it came to.
@@ -96,6 +104,13 @@ class OuterReport(msgspec.Struct, frozen=True, omit_defaults=True):
     iterations: list[Iteration]
     stop: OuterStop
     verified: bool = False
+
+    @property
+    def spent(self) -> Spent:
+        """What all iterations have used."""
+        seconds = sum(each.seconds for each in self.iterations)
+        tokens = self.input_tokens + self.output_tokens
+        return Spent(len(self.iterations), self.cost_usd, tokens, seconds)
 
     @property
     def done(self) -> bool:

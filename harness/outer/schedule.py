@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from harness.outer.plan import write
+from harness.outer.report import Spent
 
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 SHORTEST, LONGEST = MINUTE, HOUR  # seconds: what a model may choose
@@ -36,10 +37,20 @@ def parse_interval(text: str) -> tuple[float, str]:
     return seconds, ""
 
 
+def in_words(seconds: float) -> str:
+    """A time to wait, in the largest unit that it fills."""
+    units = {"day": DAY, "hour": HOUR, "minute": MINUTE, "second": 1.0}
+    word = next((word for word, size in units.items() if seconds >= size), "second")
+    shown = f"{seconds / units[word]:.3g}"
+    return f"{shown} {word}" if shown == "1" else f"{shown} {word}s"
+
+
 class Task(msgspec.Struct, omit_defaults=True):
     """A prompt that is said again and again; times in seconds since the epoch.
 
-    `every` None: the model says each time when to go on. `due` None: it is being fired.
+    `every` None: the model says each time when to go on. `due` None: it is being fired. `spent` is
+    what its rounds have used, in whatever process; one that was broken off counts once it has come
+    to its end.
     """
 
     id: int
@@ -48,6 +59,7 @@ class Task(msgspec.Struct, omit_defaults=True):
     made: float
     due: float | None
     fired: int = 0
+    spent: Spent = Spent()
 
 
 class Schedule:
@@ -83,6 +95,10 @@ class Schedule:
         """The task that is due first; None where none is due ever."""
         waiting = [(task.due, task.id, task) for task in self.tasks if task.due is not None]
         return min(waiting)[2] if waiting else None
+
+    def spent(self) -> Spent:
+        """What the rounds of all tasks have used."""
+        return sum((task.spent for task in self.tasks), Spent())
 
     def fire(self, task: Task) -> None:
         """Take note that a task is being fired: until it is put off again it is not due."""

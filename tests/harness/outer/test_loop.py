@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -34,6 +35,7 @@ from harness.outer import (
     parse_interval,
 )
 from harness.outer.prompts import MAINTENANCE
+from harness.outer.schedule import in_words
 from harness.outer.setup import from_here
 from harness.scripted import ScriptedModel, calls, problems, says
 
@@ -141,6 +143,7 @@ def test_an_interval_expires_after_seven_days_with_a_last_firing(
     assert str(report.stop) == "expired: 7 days after it was made"
     assert len(report.iterations) == 8
     assert said[-1] == "task 1 ends: 7 days after it was made"
+    assert re.fullmatch(r"next round on \d{4}-\d\d-\d\d at \d\d:\d\d:\d\d, in 1 day", said[0])
 
 
 def test_the_user_ends_it_while_it_waits(setup: Make) -> None:
@@ -271,6 +274,32 @@ def test_money_caps_the_whole_of_it_but_not_what_the_conversation_had_cost_befor
     assert report.cost_usd <= Decimal("0.051")
     assert state.cost_usd == Decimal("0.006") + report.cost_usd
     assert report.cost_usd > Decimal("0.04")
+
+
+def test_caps_count_what_the_rounds_of_earlier_processes_have_used(
+    setup: Make, tmp_path: Path
+) -> None:
+    model, state, path = ScriptedModel([says("ok")], forever=True), start(), tmp_path / "tasks.json"
+    made = setup(model)
+    schedule = Schedule(path)
+    schedule.add("look", made.clock.time(), 300)
+    go(state, schedule, made, Caps(iterations=2))
+    report = go(state, Schedule(path), made, Caps(iterations=2))
+    assert (str(report.stop), report.iterations) == ("max_iterations (2 of 2)", [])
+    report = go(state, Schedule(path), made, Caps(iterations=5, cost="0.0061"))
+    assert report.stop.kind is OuterKind.MAX_COST
+    assert [each.turns for each in report.iterations] == [1, 0], "no more fits in what is left"
+    assert Schedule(path).spent().cost_usd == state.cost_usd == Decimal("0.006")
+
+
+def test_a_wait_is_told_in_the_largest_unit_that_it_fills() -> None:
+    assert [in_words(each) for each in (0.5, 60, 5_400, 86_400, 8 * 86_400)] == [
+        "0.5 seconds",
+        "1 minute",
+        "1.5 hours",
+        "1 day",
+        "8 days",
+    ]
 
 
 def test_three_failed_rounds_end_it_and_so_does_one_that_needs_a_person(setup: Make) -> None:
