@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import click
@@ -16,6 +17,7 @@ from harness.models.factory import make_model
 from harness.outer import Goal, OuterKind, OuterStop, goal
 from harness.prices import Price
 from harness.state import RunState
+from harness.trace import Event, RunStopped, Trace
 from harness.verify.evaluator import Evaluator
 
 
@@ -60,10 +62,21 @@ def goal_command(
             evaluator=Evaluator(judge, state.setup["goal"], price=price),
             check=verifier,
         )
-        report = here.drive(goal(state, wanted, here.setup, limits))
+        setup = replace(here.setup, trace=without_end(state.run_id, here.setup.trace))
+        report = here.drive(goal(state, wanted, setup, limits))
         if state.answer:
             click.echo(state.answer)
         here.finish(report, _go_on(state, report.stop))
+
+
+def without_end(run_id: str, onward: Trace) -> Trace:
+    """A trace without the end of the run: what the goal came to is said by its report."""
+
+    def trace(event: Event) -> None:
+        if not isinstance(event, RunStopped) or event.run_id != run_id:
+            onward(event)
+
+    return trace
 
 
 def _judge(options: Options, url: str | None, name: str | None) -> Model:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,6 +66,25 @@ class Usd(click.ParamType):  # type: ignore[type-arg]  # as above
         if self._cap and not amount:
             self.fail(NEVER.format(value), param, ctx)
         return amount
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A cap in seconds, above 0."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            seconds = nan
+        if not isfinite(seconds):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        if seconds <= 0:
+            self.fail(NEVER.format(value), param, ctx)
+        return seconds
 
 
 USD = Usd()
@@ -190,7 +210,7 @@ def cap_options(command: F) -> F:
     for option in reversed(
         (
             click.option("--max-iterations", type=Count(), help="Rounds in all."),
-            click.option("--max-seconds", type=float, help="Seconds of work in all."),
+            click.option("--max-seconds", type=Seconds(), help="Seconds of work in all."),
             click.option("--unlimited", is_flag=True, help="Say that no cap is wanted."),
         )
     ):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from harness.commands.again import advice
+from harness.commands.again import advice, command_line
 from harness.commands.options import TURNS, Options, cap_options, shared_options
 from harness.commands.session import SYSTEM, caps, check_of, session
-from harness.outer import Ralph, ralph
+from harness.outer import OuterStop, Ralph, ralph
 from harness.outer.plan import read_text
 from harness.outer.ralph import PROMPT
 
@@ -62,7 +62,14 @@ def ralph_command(
             commit=commit,
         )
         report = here.drive(ralph(loop, here.setup, limits))
-        here.finish(report, advice(None, report.stop.kind, report.stop.limit))
+        here.finish(report, _go_on(report.stop))
+
+
+def _go_on(stop: OuterStop) -> str:
+    file = stop.evidence.get("file")
+    if file is not None:
+        return f"remove {file}, then: {command_line(None)}"
+    return advice(None, stop.kind, stop.limit)
 
 
 def _read(path: Path) -> str:

@@ -27,6 +27,14 @@ class PlanFile:
             ) from error
         return [(found.group(4), found.group(2) != " ") for found in _ITEM.finditer(text)]
 
+    def refuse_empty(self) -> None:
+        """Raise `ValueError` where nothing in the file is an item: it cannot be worked off."""
+        if not self.items():
+            raise ValueError(
+                f"no item was found in {self.path}: write a line like “- [ ] parse dates” per "
+                "item, the most urgent first; “- [x]” is one that is done"
+            )
+
     def open(self) -> list[str]:
         """The items that are not ticked, in order."""
         return [item for item, done in self.items() if not done]

@@ -59,8 +59,8 @@ async def ralph(loop: Ralph, setup: Setup, caps: Caps) -> OuterReport:
     """Run iterations until the plan is empty, somebody stops it, a cap is reached or nothing moves.
 
     Everything is on disk: a process that was killed is followed by one that calls this again with
-    the same directory. Raises `ValueError` without a plan, `RunBusy` while another process works
-    there.
+    the same directory. Raises `ValueError` without a plan or an item in it, `RunBusy` while another
+    process works there.
     """
     shelf = Shelf(loop.keep or loop.root / ".ralph")
     with shelf.claim() as book:
@@ -77,6 +77,8 @@ class _Ralph:
     async def go(self) -> OuterReport:
         if self.book.stopped:
             self.book.stopped, self.book.fruitless, self.book.failures = False, 0, 0
+        if not self.book.all:  # later it is the agent's work that nothing is left of it
+            self.plan.refuse_empty()
         self.book.progress(open=len(self.plan.open()))
         while True:
             stop = self._stop() or await self._iterate()
@@ -93,9 +95,12 @@ class _Ralph:
     def _stop(self) -> OuterStop | None:
         """Why there is no further iteration."""
         book, left = self.book, self.plan.open()
-        if self.setup.cancel.cancelled or self.shelf.stop_asked:
-            why = self.setup.cancel.reason or f"there is a file {self.shelf.directory / 'stop'}"
-            return OuterStop(OuterKind.USER, evidence={"reason": why})
+        if self.setup.cancel.cancelled:
+            return OuterStop(OuterKind.USER, evidence={"reason": self.setup.cancel.reason})
+        if self.shelf.stop_asked:
+            file = str(self.shelf.directory / "stop")
+            words = {"reason": f"there is a file {file}", "file": file}
+            return OuterStop(OuterKind.USER, evidence=words)
         if book.begun is None and not left:
             return OuterStop(OuterKind.PLAN_EMPTY)
         if book.failures >= self.loop.failures:

@@ -149,7 +149,6 @@ def test_the_answer_is_on_standard_output_and_the_rest_is_not(shell: Shell) -> N
         (["run", "x", "--store", "/dev/null/x"], 2, "runs cannot be kept in /dev/null/x: "),
         (["run", "x", "--store", "junk"], 2, "runs cannot be kept in junk: file is not a database"),
         (["run", "x", "--check", " "], 2, "--check is a command; an empty text says nothing"),
-        (["goal", "x", "--max-seconds", "nan"], 2, "--max-seconds is a finite number"),
         (["goal", "x", "--unlimited", "--evaluator-url", "y"], 2, "base URL 'y' is not an http"),
         (["goal", "x", "--unlimited", "--evaluator-price-in", "1"], 2, "--evaluator-price-out"),
         (["loop", "--unlimited", "--dir", "odd"], 1, "loop.md is no text in UTF-8"),
@@ -157,6 +156,14 @@ def test_the_answer_is_on_standard_output_and_the_rest_is_not(shell: Shell) -> N
         (["loop", "--resume", "r", "--unlimited"], 1, "run r is no loop: go on with it by `run"),
         (["ralph", "--unlimited", "--prompt-file", "junk"], 2, "junk is no text in UTF-8"),
         (["ralph", "--unlimited", "--dir", "odd"], 1, "plan.md is no text in UTF-8"),
+        (
+            ["ralph", "--unlimited", "--dir", "prose"],
+            1,
+            "no item was found in prose/plan.md: write",
+        ),
+        (["run", "x", "--max-seconds", "1"], 2, "No such option"),
+        (["ralph", "--max-seconds", "nan"], 2, "'--max-seconds': 'nan' is not a number of seconds"),
+        (["ralph", "--max-seconds", "-1"], 2, "'--max-seconds': -1 would never start: a cap is"),
     ],
 )
 def test_B30g_a_mistake_is_one_clean_message(
@@ -174,6 +181,8 @@ def test_B30g_a_mistake_is_one_clean_message(
     (tmp_path / "odd").mkdir()
     for name in ("junk", "odd/loop.md", "odd/plan.md"):
         (tmp_path / name).write_bytes(b"\xff\xfe\x00junk" * 100)
+    (tmp_path / "prose").mkdir()
+    (tmp_path / "prose" / "plan.md").write_text("Do it.\n")
     with Store(tmp_path / "runs.sqlite") as store:
         store.save(RunState.start("t", run_id="r"))
     with pytest.raises(SystemExit) as ended:
@@ -242,6 +251,44 @@ def test_a_limit_that_counts_over_all_processes_is_to_be_raised_first(shell: She
     assert (done.returncode, done.stdout) == (0, "written\n"), done.stderr
 
 
+def test_a_loop_at_its_cap_of_rounds_fires_no_more_until_the_cap_is_raised(shell: Shell) -> None:
+    code, _, err = shell(
+        "writer", "loop", "look", "--max-iterations", "1", "--yes", "--every", "8d"
+    )
+    assert code == 1
+    assert "the loop ends 7 days after it was made: 8d fires twice" in err
+    (line,) = re.findall(r"^raise --max-iterations above 1 to go on: (.*)$", err, re.M)
+    done = started(shlex.split(line))
+    assert "loop: max_iterations (1 of 1) · 0 iterations" in done.stderr
+    assert f"raise --max-iterations above 1 to go on: {line}\n" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["ralph", "loop"])
+def test_a_round_that_failed_says_why(shell: Shell, command: str) -> None:
+    planned(shell)
+    task = [] if command == "ralph" else ["look"]
+    code, _, err = shell("nobody", command, *task, "--max-iterations", "1")
+    assert code == 1
+    assert re.search(r"^failed: provider_error after 0 turns: .*404.*$", err, re.M), err
+
+
+def test_a_goal_at_its_cap_says_one_reason(shell: Shell) -> None:
+    code, _, err = shell(
+        "plan", "goal", "tests pass, or stop after 1 turn", "--max-iterations", "1"
+    )
+    assert (code, "goal: max_iterations (1 of 1)" in err) == (1, True), err
+    assert "max_turns" not in err
+
+
+def test_a_ralph_that_a_file_stops_says_so_and_not_to_go_on_while_it_is_there(shell: Shell) -> None:
+    planned(shell)
+    (shell.project / ".ralph").mkdir()
+    (shell.project / ".ralph" / "stop").touch()
+    code, _, err = shell("worker", *RALPH)
+    assert (code, "go on with" in err) == (1, False)
+    assert re.search(r"^remove \S+/\.ralph/stop, then: .* ralph ", err, re.M), err
+
+
 def test_a_url_with_a_key_is_not_printed_from_the_environment(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -252,7 +299,8 @@ def test_a_url_with_a_key_is_not_printed_from_the_environment(
     (tmp_path / ".ralph" / "stop").touch()
     with pytest.raises(SystemExit):
         main(["ralph", "--unlimited", "--dir", str(tmp_path)])
-    words = pasted(capsys.readouterr().err)
+    (line,) = re.findall(r"^remove \S+, then: (.*)$", capsys.readouterr().err, re.M)
+    words = shlex.split(line)
     assert ("hush" in " ".join(words), "--base-url" in words, "--dir" in words) == (
         False,
         False,

@@ -40,6 +40,21 @@ def go(loop: Ralph, setup: Setup, caps: Caps = CAPS) -> OuterReport:
     return asyncio.run(ralph(loop, setup, caps))
 
 
+@pytest.mark.parametrize("text", ["", "Fix the dates, then the times.\n"], ids=["empty", "prose"])
+def test_a_plan_without_an_item_is_refused_and_one_that_is_ticked_is_empty(
+    project: Path, setup: Make, text: str
+) -> None:
+    model = ScriptedModel([says("never asked")])
+    (project / "plan.md").write_text(text)
+    with pytest.raises(
+        ValueError, match=r"no item was found in .*plan\.md: write a line like “- \[ "
+    ):
+        go(Ralph(root=project), setup(model))
+    (project / "plan.md").write_text("- [x] one\n")
+    assert go(Ralph(root=project), setup(model)).stop.kind is OuterKind.PLAN_EMPTY
+    assert model.requests == []
+
+
 def test_each_run_is_fresh_gets_the_top_item_and_the_empty_plan_ends_it(
     project: Path, hands: Any, setup: Make, price: Any
 ) -> None:
