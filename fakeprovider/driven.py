@@ -10,9 +10,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fakeprovider import tokens
+from fakeprovider import params, tokens
 from fakeprovider.catalogue import Catalogue
-from fakeprovider.faults import Chaos
+from fakeprovider.faults import NONE, Chaos, plan, unstruck
 from fakeprovider.gates import Gates, Guard
 from fakeprovider.journal import Exchange, Journal
 from fakeprovider.replies import Fault, Pace
@@ -65,7 +65,8 @@ class Drive:
 class Driven:
     """How it went: how the command ended, what came in, how it was taken, which gates failed.
 
-    `undecided` are the clauses of gates that could not be decided and are no failure.
+    `undecided` are the clauses of gates that could not be decided and are no failure, `unstruck`
+    what is said of faults that never struck.
     """
 
     run: str
@@ -74,6 +75,7 @@ class Driven:
     verdict: tuple[ClauseResult, ...]
     failures: tuple[str, ...]
     undecided: tuple[ClauseResult, ...]
+    unstruck: tuple[str, ...]
     exchanges: tuple[Exchange, ...]
 
     @property
@@ -159,7 +161,9 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
         *how.gates.failures(guard.tally, results),
     )
     undecided = tuple(how.gates.undecided(results))
-    return Driven(run, ended, guard.tally, results, failures, undecided, exchanges)
+    return Driven(
+        run, ended, guard.tally, results, failures, undecided, _unstruck(how, exchanges), exchanges
+    )
 
 
 def _silence(gates: Gates, tally: Tally, ended: Ended) -> Iterator[str]:
@@ -181,6 +185,13 @@ def _key(how: Drive) -> str:
 
 def _ledger(how: Drive) -> dict[str, str]:
     return {} if how.effects is None else {"FAKEPROVIDER_EFFECTS": str(how.effects.absolute())}
+
+
+def _unstruck(how: Drive, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
+    options = how.script.partition(";")[2]
+    orders = params.parse(options).orders if options else NONE
+    plans = [*orders.plans, *(plan(one.name, one.params) for one in how.faults)]
+    return tuple(unstruck(plans, exchanges))
 
 
 def _effects(how: Drive) -> tuple[list[Effect] | None, list[str]]:

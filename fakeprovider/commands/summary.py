@@ -23,6 +23,7 @@ def summary(driven: Driven, script: str) -> dict[str, Any]:
         "status": driven.status,
         "command_status": ended.status,
         "ended_by": ended.reason,
+        "unstruck_faults": list(driven.unstruck),
         "failed_gates": list(driven.failures),
         "undecided_gates": list(map(_undecided, driven.undecided)),
         "seconds": round(ended.seconds, 3),
@@ -60,6 +61,8 @@ def told(driven: Driven, script: str) -> Iterator[str]:
         yield from _first(tally.replaced)
     yield from _verdict(driven)
     yield f"  command {_how(ended)}, status {ended.status}"
+    for told_of in driven.unstruck:
+        yield f"  NO EFFECT: {told_of}"
     for one in driven.undecided:
         yield f"  NOT DECIDED: {_undecided(one)}"
     for failure in driven.failures:

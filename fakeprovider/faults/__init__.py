@@ -4,6 +4,7 @@ from fakeprovider.faults.chaos import Chaos
 from fakeprovider.faults.kind import Answer, BadFault, Kind, Param
 from fakeprovider.faults.registry import FAULTS, Plan, Turns, find, plan
 from fakeprovider.faults.selection import NONE, Choice, Faults, Moment, Orders, orders
+from fakeprovider.faults.unstruck import unstruck
 
 __all__ = [
     "FAULTS",
@@ -22,4 +23,5 @@ __all__ = [
     "find",
     "orders",
     "plan",
+    "unstruck",
 ]

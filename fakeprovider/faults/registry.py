@@ -91,7 +91,10 @@ def _turns(told: Any) -> Turns:
     first = int(found[1])
     if found[2] is None:
         return Turns(first, first)
-    return Turns(first, int(found[3]) if found[3] else None)
+    last = int(found[3]) if found[3] else None
+    if last is not None and last < first:
+        raise BadFault(f"turn={told!r}: the range ends before it begins")
+    return Turns(first, last)
 
 
 def _times(told: Any) -> int | None:

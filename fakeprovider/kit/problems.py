@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fakeprovider.faults import unstruck
 from fakeprovider.journal import Exchange
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def problems(run: Run) -> list[str]:
     found = [*_unanswered(run), *_violations(run)]
     if run.refused and run.may_be_refused:
         return found
-    return [*_refused(run), *found, *_unused(run)]
+    return [*_refused(run), *found, *_unused(run), *_unstruck(run)]
 
 
 def shown_name(script: str) -> str:
@@ -80,6 +81,16 @@ def _is_unanswered(exchange: Exchange) -> bool:
 
 def _violations(run: Run) -> list[str]:
     return [f"violation: {one}" for one in run.tally.violations]
+
+
+def _unstruck(run: Run) -> list[str]:
+    if not run.must_strike:
+        return []
+    from fakeprovider.params import parse
+
+    options = run.script.partition(";")[2]
+    plans = parse(options).orders.plans if options else ()
+    return [f"{one} (must_strike=False lets it pass)" for one in unstruck(plans, run.requests)]
 
 
 def _unused(run: Run) -> list[str]:

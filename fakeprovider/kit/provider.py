@@ -57,6 +57,7 @@ class FakeProvider:
         strict: bool = True,
         tools: Mapped | None = None,
         check: bool = True,
+        must_strike: bool = True,
         max_requests: int | None = None,
         environ: bool = True,
         in_process: bool = False,
@@ -70,7 +71,9 @@ class FakeProvider:
         script's tools to yours. `max_requests` are answered, more refused with a 400.
 
         At the end of the block an unanswered request, a turn of the script that was never asked
-        for, a violation, or no request at all raise `AssertionError`, unless `check` is off.
+        for, a fault that never struck, a violation, or no request at all raise `AssertionError`,
+        unless `check` is off. `must_strike` off lets pass a fault that had no occasion, such as one
+        that Hypothesis drew.
         `environ` sets `LLM_BASE_URL`, `OPENAI_BASE_URL` and their like for the block; with
         `in_process` there is no server, and `run.transport` is the way in.
 
@@ -89,6 +92,7 @@ class FakeProvider:
             turns_expected=turns,
             strict=strict,
             check=check,
+            must_strike=must_strike,
             max_requests=max_requests,
             environ=environ,
             in_process=in_process,

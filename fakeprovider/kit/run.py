@@ -41,6 +41,7 @@ class Run:
         turns_expected: int | None = None,
         strict: bool = True,
         check: bool = True,
+        must_strike: bool = True,
         max_requests: int | None = None,
         environ: bool = True,
         in_process: bool = False,
@@ -55,6 +56,7 @@ class Run:
         self.may_be_refused = False  # somebody else tells of it, and of the turns that it cost
         self._provider = provider
         self._check = check
+        self.must_strike = must_strike
         self._max_requests = max_requests
         self._admitted = 0
         self.sets_environ = environ and not in_process

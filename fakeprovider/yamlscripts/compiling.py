@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from fakeprovider.catalogue import Closing, Target
 from fakeprovider.conversation import Conversation
 from fakeprovider.faults import BadFault, plan
+from fakeprovider.faults.kind import Need
 from fakeprovider.patterns import SlowPattern
 from fakeprovider.recording.requests import Volatile
 from fakeprovider.replies import Pace, Reply, ToolCall, call
@@ -231,7 +232,7 @@ class _Layout:
         goto = node.value.get("goto", "")
         if goto:
             self.gotos.append((goto, node.key_lines["goto"]))
-        if "fault" in node.fields and (flaw := _flaw_of(node.value["fault"])):
+        if "fault" in node.fields and (flaw := _flaw_of(node.value)):
             self.problems.add(node.fields["fault"].line, flaw)
             return
         try:
@@ -242,16 +243,24 @@ class _Layout:
         yield Case(spoken, _when(node.value.get("when", "else")), goto)
 
 
-def _flaw_of(written: Any) -> str:
-    """What is wrong with a fault, "" for nothing."""
+def _flaw_of(said: Mapping[str, Any]) -> str:
+    """What is wrong with the fault of a reply, "" for nothing."""
+    written = said["fault"]
     if isinstance(written, dict) and not isinstance(written.get("name"), str):
         return "a fault needs its name: {name: ...}"
     named = fault(written)
     try:
-        plan(named.name, named.params)
+        needs = plan(named.name, named.params).kind.needs
     except BadFault as error:
         return str(error)
+    asked = said.get("ask", [])
+    calls = len(asked) if isinstance(asked, list) else 1
+    if calls < _CALLS.get(needs, 0):
+        return f"fault {named.name!r} can never strike: it needs {needs}, and 'ask' has {calls}"
     return ""
+
+
+_CALLS: Mapping[Need | None, int] = {"a call": 1, "two calls": 2}
 
 
 def _when(written: Any) -> Condition | None:

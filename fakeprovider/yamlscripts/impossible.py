@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
 
+from fakeprovider.faults import plan
 from fakeprovider.yamlscripts.conditions import count_match
 from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.program import Program
+from fakeprovider.yamlscripts.speech import fault
 
 _MOST_STEPS = 200_000  # places looked at; a script with more ways than that is let through
 _MOST_SITUATIONS = 10_000  # likewise, of one condition
@@ -48,11 +50,29 @@ def check_possible(program: Program, nodes: Sequence[Node], problems: Problems) 
         if not numbers[id(node)]:
             problems.add(node.line, "this turn is never reached: nothing leads to it")
         else:
-            _check_cases(node, _Numbers.of(ways, numbers[id(node)]), problems)
+            here = _Numbers.of(ways, numbers[id(node)])
+            _check_cases(node, here, problems)
+            _check_faults(node, here, problems)
+
+
+def _check_faults(node: Node, numbers: _Numbers, problems: Problems) -> None:
+    """Note every fault whose turns are others than those of its reply."""
+    for said in (node, *_cases_of(node)):
+        if "fault" not in said.fields:
+            continue
+        asked = fault(said.value["fault"])
+        turns = plan(asked.name, asked.params).turns
+        if numbers.first(turns.first, None if turns.last is None else turns.last + 1) is None:
+            told = f"this fault can never strike: the turn is {numbers} here"
+            problems.add(said.fields["fault"].line, told)
+
+
+def _cases_of(node: Node) -> Sequence[Node]:
+    return node.items or (node.fields["cases"].items if "cases" in node.fields else ())
 
 
 def _check_cases(node: Node, numbers: _Numbers, problems: Problems) -> None:
-    cases = node.items or (node.fields["cases"].items if "cases" in node.fields else ())
+    cases = _cases_of(node)
     for before, case in zip((None, *cases), cases, strict=False):
         if before is not None and _outcomes(before.value["when"], numbers) == {True}:
             told = f"the one on line {before.line} holds always"

@@ -118,3 +118,24 @@ def test_ctrl_c_is_told_by_its_own_status() -> None:
         _, told = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGINT
     assert "made no request" not in told
+
+
+def test_a_fault_that_never_struck_is_told() -> None:
+    """One that needs a stream, and one for a turn that was never asked for."""
+    options = ["--fault", "cut,turn=1", "--fault", "rate_limited,turn=1,times=1,retry_after=0"]
+    result = run("--script", "plan;fault=overloaded,turn=9", *options, "--json", cap=1)
+    assert json.loads(result.stdout)["unstruck_faults"] == [
+        "fault 'overloaded' (turn 9) never struck: the turns that were asked for are 0",
+        "fault 'cut' (turn 1) never struck: the turns that were asked for are 0",
+        "fault 'rate_limited' (turn 1) never struck: the turns that were asked for are 0",
+    ]
+    result = run("--script", "plan", "--fault", "cut,turn=1")
+    assert "NO EFFECT: fault 'cut' (turn 1) never struck: the reply is not" in result.output
+
+
+def test_a_range_of_turns_that_ends_before_it_begins_is_refused() -> None:
+    result = run("--script", "plan", "--fault", "rate_limited,turn=5-2")
+    assert result.exit_code == 2
+    assert "turn='5-2': the range ends before it begins" in result.output
+    result = run("--script", "plan;fault=rate_limited,turn=5-2")
+    assert result.exit_code == 2

@@ -161,3 +161,13 @@ def test_a_script_of_very_many_turns_is_looked_at_in_time() -> None:
         "cases": [{"when": {"seen": "x"}, "say": "a", "goto": "top"}, {"say": "b"}],
     }
     assert turns({"label": "top", "loop": [jumps], "times": 3000}) == []
+
+
+def test_a_fault_on_a_turn_that_comes_again_may_name_any_of_its_turns() -> None:
+    """What holds for a block that is run for ever and for rules, not for a turn of its own."""
+    say = {"say": "a", "fault": {"name": "rate_limited", "turn": "7-"}}
+    assert told({"turns": [{"loop": [say]}]}) == []
+    assert told({"rules": [{"when": {"turn": 2}, **say}, {"say": "b"}]}) == []
+    assert told({"turns": [{"cases": [say]}]}) == [
+        "this fault can never strike: the turn is 0 here"
+    ]

@@ -89,6 +89,26 @@ MISTAKES = [
         "turns:\n  - fault: {name: rate_limited, colour: red}",
         "2: fault 'rate_limited' has no parameter 'colour'; it has",
     ),
+    (
+        "fault-range",
+        "turns:\n  - fault: {name: rate_limited, turn: 5-2}",
+        "2: turn='5-2': the range ends before it begins",
+    ),
+    (
+        "fault-call",
+        "turns:\n  - {say: hello, fault: cut_in_call}",
+        "2: fault 'cut_in_call' can never strike: it needs a call, and 'ask' has 0",
+    ),
+    (
+        "fault-calls",
+        "turns:\n  - {ask: a, fault: one_block}",
+        "2: fault 'one_block' can never strike: it needs two calls, and 'ask' has 1",
+    ),
+    (
+        "fault-turn",
+        "turns:\n  - say: a\n  - {say: b, fault: {name: rate_limited, turn: 7}}",
+        "3: this fault can never strike: the turn is 1 here",
+    ),
     ("fault", "turns:\n  - fault: {times: 2}", "2: a fault needs its name: {name: ...}"),
     (
         "pace",
@@ -319,6 +339,7 @@ def test_one_wrong_script_does_not_hide_the_others_problems(tmp_path: Path) -> N
 
 BEYOND_FORM = """
     twice tool-name call-id same-ids impossible stop-and-call fault fault-name fault-value
+    fault-range fault-call fault-calls fault-turn
     else-first goto label-twice pace-long pace-top
     label-end after-loop times loop-and-say cases-and-say endless-in-loop too-many both
     empty-range equals-and-contains after-end turn-elsewhere excludes-itself always

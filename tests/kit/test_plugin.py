@@ -46,7 +46,7 @@ def test_what_is_left_over_or_wrong_fails_the_test_by_name_and_shows_the_transcr
     suite: pytest.Pytester,
 ) -> None:
     result = run(suite, "fails")
-    result.assert_outcomes(failed=13, passed=8, errors=5)
+    result.assert_outcomes(failed=17, passed=9, errors=5)
     result.stdout.fnmatch_lines_random(
         [
             "E*turns 1, 2 (of 0 to 2) were never asked for; the last request was for turn 0",
@@ -56,6 +56,10 @@ def test_what_is_left_over_or_wrong_fails_the_test_by_name_and_shows_the_transcr
             "E*script 'plan': no request came; the agent finds the provider in LLM_BASE_URL,*",
             "E*script 'plan': no request came; * in run.transport and run.base_url*",
             "*test_marked_without_a_request*",
+            "E*fault 'cut' (turn 1) never struck: the reply is not streamed (must_strike=False*",
+            "E*fault 'rate_limited' (turn 9) never struck: the turns * asked for are 0 to *",
+            "E*fault 'empty_reply' (turns 5-7) never struck: the turns that were asked for are 0 *",
+            "script 'plan;*': fault 'count_missing' never struck: nothing asked for a count*",
             "*ERROR at teardown of test_left_open*",
             "run 'test_left_open-*' of script 'inline' was opened and never closed: use `with*",
             "run 'test_left_open-*' of script 'runaway' was opened and never closed: use `with*",

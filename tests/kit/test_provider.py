@@ -20,11 +20,12 @@ from fakeprovider.verdict import ClauseResult
         ("rate_limited,turns=1", "no parameter 'turns'"),
         ("rate_limited,turn", "not of the form name=value"),
         ("rate_limited,turn=x", "turn='x'"),
+        ("rate_limited,turn=5-2", "turn='5-2': the range ends before it begins"),
         (["rate_limited,turn=1", "nonsense"], "nonsense"),
         (Fault("nonsense"), "nonsense"),
         (Fault("rate_limited", {"colour": 1}), "no parameter 'colour'"),
     ],
-    ids=["name", "parameter", "form", "value", "second", "object", "object-parameter"],
+    ids=["name", "parameter", "form", "value", "range", "second", "object", "object-parameter"],
 )
 def test_a_bad_fault_is_refused_at_the_call(fault: Any, told: str) -> None:
     with FakeProvider() as provider, pytest.raises(BadFault, match=told):
