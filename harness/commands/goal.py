@@ -12,6 +12,7 @@ from harness.commands.again import advice
 from harness.commands.options import USD, Options, cap_options, said, shared_options
 from harness.commands.session import SYSTEM, Session, caps, check_of, session
 from harness.commands.terminal import tell
+from harness.commands.waiting import shown
 from harness.models.base import Model
 from harness.models.factory import make_model
 from harness.outer import Goal, OuterKind, OuterStop, goal
@@ -81,9 +82,10 @@ def without_end(run_id: str, onward: Trace) -> Trace:
 
 def _judge(options: Options, url: str | None, name: str | None) -> Model:
     try:
-        return make_model(options.protocol, url or options.base_url, name or options.model)
+        model = make_model(options.protocol, url or options.base_url, name or options.model)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--evaluator-url") from error
+    return shown(model, quiet=options.quiet)
 
 
 def _price(options: Options, into: Decimal | None, out: Decimal | None) -> Pricing:

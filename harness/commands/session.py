@@ -18,6 +18,7 @@ from harness.charging import UnknownPrice, refuse_unpriced
 from harness.commands.hands import hands
 from harness.commands.options import Options, said
 from harness.commands.terminal import Person, counted, progress, tell
+from harness.commands.waiting import shown
 from harness.conditions import MaxTurns
 from harness.front import until_done
 from harness.models.factory import make_model
@@ -110,7 +111,7 @@ def session(options: Options, *, stop_default: int | None = None) -> Iterator[Se
         raise click.UsageError(str(error)) from error
     with _store(options.store_path) as store:
         setup = Setup(
-            model=model,
+            model=shown(model, quiet=options.quiet),
             tools=hands(options.directory, ask=not options.yes, protected=options.protect),
             stop=None if turns is None else MaxTurns(turns),
             price=options.price,

@@ -99,8 +99,8 @@ class _Ralph:
             return OuterStop(OuterKind.USER, evidence={"reason": self.setup.cancel.reason})
         if self.shelf.stop_asked:
             file = str(self.shelf.directory / "stop")
-            words = {"reason": f"there is a file {file}", "file": file}
-            return OuterStop(OuterKind.USER, evidence=words)
+            there = {"reason": f"there is a file {file}", "file": file}
+            return OuterStop(OuterKind.USER, evidence=there)
         if book.begun is None and not left:
             return OuterStop(OuterKind.PLAN_EMPTY)
         if book.failures >= self.loop.failures:
