@@ -1,5 +1,5 @@
 """`python -m fakeprovider`: the command line."""
 
-from fakeprovider.cli import main
+from fakeprovider.entry import main
 
-main(prog_name="fakeprovider")
+main()

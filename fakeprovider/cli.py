@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,14 @@ A client needs only the base URL that is printed. The script is named by the pat
 
 
 class _Commands(click.Group):
-    """What cannot be written or read is a message, whichever command it meets."""
+    """What cannot be written or read is a message, and Ctrl-C no more than an exit status."""
 
     def invoke(self, context: click.Context) -> Any:
         """Run the command."""
         try:
             return super().invoke(context)
+        except KeyboardInterrupt:
+            context.exit(128 + signal.SIGINT)
         except BrokenPipeError:  # whoever read the output has had enough: click ends quietly
             raise
         except OSError as error:
