@@ -4,67 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.endpoint import Endpoint
 from benchmarks.policies import Policy
+from benchmarks.progress import Line
 from benchmarks.report import Row, StopCell
 from harness import RunState, Stop, Tool, Trace, arun
 from harness.models import Model
 from harness.prices import Price
-from harness.trace import Event, ToolEnd, TurnEvent
+from harness.trace import Event, ToolEnd
 from harness.verify import Verifier
 from scenarios import Scenario, Workspace
 
 READS = frozenset({"listed", "read", "scanned"})
-
-OnTurn = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Conditions:
     """What all rows of a table share: the endpoint, the price, how replies are asked for.
 
-    `padding` is text put before the system prompt, so that the first prompt is larger.
+    `line` is told of each row as it begins, `trace` of each event of a run; `padding` is text put
+    before the system prompt, so that the first prompt is larger.
     """
 
     endpoint: Endpoint
     price: Price | None
-    trace: Trace | None = None
+    line: Line
+    trace: Trace
     padding: str = ""
 
 
 @dataclass
 class Observer:
-    """Watches the trace of one run: passes it on, adds up tool time, tells of each turn."""
+    """Watches the trace of one run: passes it on, adds up tool time."""
 
-    onward: Trace | None
-    on_turn: OnTurn
+    onward: Trace
     tool_ms: float = 0.0
 
     def __call__(self, event: Event) -> None:
-        if self.onward is not None:
-            self.onward(event)
+        self.onward(event)
         if isinstance(event, ToolEnd):
             self.tool_ms += event.ms
-        elif isinstance(event, TurnEvent):
-            self.on_turn(event.turn)
 
 
-def run_policy(
-    scenario: Scenario, policy: Policy, conditions: Conditions, on_turn: OnTurn = lambda turn: None
-) -> Row:
+def run_policy(scenario: Scenario, policy: Policy, conditions: Conditions) -> Row:
     """Run `scenario` to its end under `policy`; interruptions are answered by the policy."""
-    return run_watched(scenario, policy, conditions, on_turn)[0]
+    return run_watched(scenario, policy, conditions)[0]
 
 
-def run_watched(
-    scenario: Scenario, policy: Policy, conditions: Conditions, on_turn: OnTurn = lambda turn: None
-) -> tuple[Row, RunState]:
+def run_watched(scenario: Scenario, policy: Policy, conditions: Conditions) -> tuple[Row, RunState]:
     """As `run_policy`, and the run itself, for what a row does not say."""
     with scenario.workspace() as workspace:
-        observer = Observer(conditions.trace, on_turn)
+        observer = Observer(conditions.trace)
         started = time.perf_counter()
         state = asyncio.run(_drive(scenario, policy, conditions, workspace, observer))
         wall_ms = (time.perf_counter() - started) * 1000

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from decimal import Decimal
@@ -12,14 +11,13 @@ from pathlib import Path
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from benchmarks.adapters import Cut, NoRequest, run_command
 from benchmarks.endpoint import Endpoint, open_endpoint
 from benchmarks.options import Options
 from benchmarks.padding import padding
 from benchmarks.policies import Policy
+from benchmarks.progress import progress
 from benchmarks.report import Report, Row
 from benchmarks.runner import Conditions, run_policy
 from benchmarks.tables import render, usd
@@ -48,16 +46,21 @@ class GateFailed(click.ClickException):
 
 @contextmanager
 def conditions(
-    options: Options, scenario: Scenario, *, cached: bool = False
+    title: str, options: Options, scenario: Scenario, *, cached: bool = False
 ) -> Iterator[Conditions]:
-    """What all rows share, for as long as the command runs."""
+    """What all rows share, for as long as the command runs; `title` is the table's."""
     with ExitStack() as stack:
+        line = stack.enter_context(progress(title, quiet=options.form == "json"))
         endpoint: Endpoint = stack.enter_context(open_endpoint(options, cached=cached))
         trace = None
         if options.trace is not None:
             trace = stack.enter_context(_open_trace(options.trace))
         yield Conditions(
-            endpoint, price(options), trace, padding(scenario.system, options.base_tokens)
+            endpoint,
+            price(options),
+            line,
+            line.hearing(trace),
+            padding(scenario.system, options.base_tokens),
         )
 
 
@@ -72,7 +75,7 @@ def price(options: Options) -> Price:
 
 
 def run_rows(scenario: Scenario, policies: Iterable[Policy], options: Options) -> list[Row]:
-    """One row per policy, with progress on a terminal; with a prompt cache one more for each."""
+    """One row per policy; with a prompt cache one more for each."""
     asked = list(policies)
     rows = _run(scenario, asked, options, cached=False)
     if options.prompt_cache:
@@ -82,20 +85,11 @@ def run_rows(scenario: Scenario, policies: Iterable[Policy], options: Options) -
 
 
 def _run(
-    scenario: Scenario, policies: Iterable[Policy], options: Options, *, cached: bool
+    scenario: Scenario, policies: Sequence[Policy], options: Options, *, cached: bool
 ) -> list[Row]:
-    rows = []
-    shared_by = conditions(options, scenario, cached=cached)
-    with shared_by as shared, _progress() as progress:
-        for policy in policies:
-            task = progress.add_task(policy.name, total=None)
-
-            def on_turn(turn: int, task: TaskID = task, name: str = policy.name) -> None:
-                progress.update(task, description=f"{name}: turn {turn}")
-
-            rows.append(run_policy(scenario, policy, shared, on_turn))
-            progress.remove_task(task)
-    return rows
+    with conditions(scenario.name, options, scenario, cached=cached) as shared:
+        named = shared.line.each(policies, lambda policy: policy.name)
+        return [run_policy(scenario, policy, shared) for policy in named]
 
 
 def report_of(
@@ -150,7 +144,11 @@ def foreign(scenario: Scenario, policies: Iterable[Policy], options: Options) ->
     cuts = list(dict.fromkeys(cut_of(policy) for policy in policies))
     script = options.model or scenario.script
     try:
-        rows = [run_command(options.command, script, cut, price(options)) for cut in cuts]
+        with progress(scenario.name, quiet=options.form == "json") as line:
+            rows = [
+                run_command(options.command, script, cut, price(options))
+                for cut in line.each(cuts, lambda cut: cut.name)
+            ]
     except NoRequest as error:
         raise click.ClickException(str(error)) from error
     except UnknownScript as error:
@@ -207,15 +205,3 @@ def _open_trace(path: Path) -> JsonlTrace:
         raise click.BadParameter(
             f"cannot write {path}: {error.strerror}", param_hint="--trace"
         ) from error
-
-
-def _progress() -> Progress:
-    """Progress on standard error; silent where that is no terminal."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )

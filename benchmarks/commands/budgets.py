@@ -43,17 +43,26 @@ def budgets(budget: tuple[Decimal, ...], options: Options) -> None:
 
 def report(options: Options, limits: tuple[Decimal, ...] = BUDGETS) -> Report:
     """Two rows per budget."""
-    with conditions(options, find("runaway")) as shared:
-        rows = [row for limit in limits for row in _rows(limit, shared)]
+    with conditions("budgets", options, find("runaway")) as shared:
+        named = shared.line.each(policies(limits), lambda policy: policy.name)
+        rows = [_row(policy, shared) for policy in named]
     return report_of("budgets", rows, options, list(_notes(rows)))
 
 
-def _rows(limit: Decimal, shared: Conditions) -> Iterator[Row]:
-    for name, stop in (("plain", MaxCost(limit)), ("reserved", MaxCost(limit, reserve=True))):
-        policy = Policy(f"{name} {usd(limit)}", stop, Settings(max_output=OUTPUT))
-        row = run_policy(find("runaway"), policy, shared)
-        left = None if row.cost_usd is None else limit - row.cost_usd
-        yield msgspec.structs.replace(row, extra={"left": None if left is None else usd(left)})
+def policies(limits: tuple[Decimal, ...]) -> list[Policy]:
+    """Each budget checked after each turn, and kept."""
+    return [
+        Policy(f"{name} {usd(limit)}", MaxCost(limit, reserve=reserve), Settings(max_output=OUTPUT))
+        for limit in limits
+        for name, reserve in (("plain", False), ("reserved", True))
+    ]
+
+
+def _row(policy: Policy, shared: Conditions) -> Row:
+    row = run_policy(find("runaway"), policy, shared)
+    limit = policy.stop.limit if isinstance(policy.stop, MaxCost) else None
+    left = None if row.cost_usd is None or limit is None else usd(limit - row.cost_usd)
+    return msgspec.structs.replace(row, extra={"left": left})
 
 
 def _notes(rows: list[Row]) -> Iterator[str]:

@@ -51,11 +51,11 @@ def cancel(at: float, options: Options) -> None:
 
 def report(options: Options, at: float = AT) -> Report:
     """The rows of this scenario."""
-    with conditions(options, find("slow")) as shared:
+    presses = [("uncancelled", None, True), ("cancelled", at, True), ("request only", at, False)]
+    with conditions("cancel", options, find("slow")) as shared:
         rows = [
-            _row("uncancelled", shared, None, reaches_tool=True),
-            _row("cancelled", shared, at, reaches_tool=True),
-            _row("request only", shared, at, reaches_tool=False),
+            _row(name, shared, when, reaches_tool=reaches_tool)
+            for name, when, reaches_tool in shared.line.each(presses, lambda press: press[0])
         ]
     return report_of("cancel", rows, options, [_labels(rows, at), PUBLISHED])
 
@@ -119,8 +119,7 @@ class Watch:
             self.progress.append((self.now(), event.label))
         elif isinstance(event, ToolEnd):
             self.tool_ms += event.ms
-        if self._onward is not None:
-            self._onward(event)
+        self._onward(event)
 
 
 class RequestOnly:

@@ -42,24 +42,31 @@ def done(options: Options) -> None:
 
 def report(options: Options) -> Report:
     """The rows of this table."""
-    with conditions(options, find("fixer")) as shared:
-        runs = [
-            _run("premature", Policy("premature, unchecked", CAP), shared),
-            _run("premature", Policy("premature, tests", CAP, verify=tests), shared),
-            _run("gaming", Policy("gaming, unchecked", CAP), shared),
-            _run("gaming", Policy("gaming, tests", CAP, verify=untouched), shared),
-            _run("gaming", Policy("gaming, red-green", CAP, verify=red_green), shared),
-            _run("gaming", Policy("gaming, protected", CAP, verify=tests), shared, TESTS),
-            _run("circling", Policy("circling, unchecked", CAP), shared),
-            _run("circling", Policy("circling, no progress", CAP | STUCK, verify=tests), shared),
-            _run("fixer", Policy("fixer, tests", CAP | STUCK, verify=tests), shared),
-            _run("fixer", Policy("fixer, red-green", CAP | STUCK, verify=red_green), shared),
-        ]
+    with conditions("done", options, find("fixer")) as shared:
+        named = shared.line.each(policies(), lambda policy: policy.name)
+        runs = [_run(policy, shared) for policy in named]
     rows = [row for row, _ in runs]
     return report_of("done", rows, options, [NOTE, *_handed_over(runs)])
 
 
 STUCK = NoProgress("failing", ROUNDS)
+PROTECTED = "gaming, protected"
+
+
+def policies() -> list[Policy]:
+    """Each programmer without and with a check; the first word is the scenario's name."""
+    return [
+        Policy("premature, unchecked", CAP),
+        Policy("premature, tests", CAP, verify=tests),
+        Policy("gaming, unchecked", CAP),
+        Policy("gaming, tests", CAP, verify=untouched),
+        Policy("gaming, red-green", CAP, verify=red_green),
+        Policy(PROTECTED, CAP, verify=tests),
+        Policy("circling, unchecked", CAP),
+        Policy("circling, no progress", CAP | STUCK, verify=tests),
+        Policy("fixer, tests", CAP | STUCK, verify=tests),
+        Policy("fixer, red-green", CAP | STUCK, verify=red_green),
+    ]
 
 
 def tests(workspace: Workspace) -> Verifier:
@@ -82,10 +89,8 @@ def _suite(workspace: Workspace) -> TestsPass:
     return TestsPass.of(workspace.files, plugins=False)
 
 
-def _run(
-    name: str, policy: Policy, shared: Conditions, protected: tuple[str, ...] = ()
-) -> tuple[Row, RunState]:
-    row, state = run_watched(_scenario(name, protected), policy, shared)
+def _run(policy: Policy, shared: Conditions) -> tuple[Row, RunState]:
+    row, state = run_watched(_scenario(policy), policy, shared)
     extra = {
         "claimed": _yes(state.claim is not None),
         "verified": _yes(state.verified),
@@ -94,8 +99,10 @@ def _run(
     return msgspec.structs.replace(row, extra=extra), state
 
 
-def _scenario(name: str, protected: tuple[str, ...]) -> Scenario:
-    return replace(find(name), tools=lambda workspace: coding_tools(workspace, protected))
+def _scenario(policy: Policy) -> Scenario:
+    protected = TESTS if policy.name == PROTECTED else ()
+    found = find(policy.name.partition(",")[0])
+    return replace(found, tools=lambda workspace: coding_tools(workspace, protected))
 
 
 def _yes(holds: bool) -> str:

@@ -110,9 +110,10 @@ def growth(parts: int, window: int, options: Options) -> None:
 
 def report(options: Options, parts: int = PARTS, window: int = WINDOW) -> Report:
     """One row per way; each is run on half of the task too, for the exponent."""
-    with conditions(options, find("survey")) as shared:
+    with conditions("growth", options, find("survey")) as shared:
         tax = _tax(shared)
-        rows = [_row(way, parts, window, shared) for way in WAYS]
+        named = shared.line.each(WAYS, lambda way: way.name)
+        rows = [_row(way, parts, window, shared) for way in named]
     return report_of("growth", rows, options, [tax, SCRIPTED])
 
 

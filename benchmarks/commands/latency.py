@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import click
 import msgspec
@@ -47,16 +48,16 @@ def latency(latency: tuple[int, ...], options: Options) -> None:
 def report(options: Options, latency: tuple[int, ...] = LATENCY) -> Report:
     """One row per latency, in milliseconds."""
     scenario = find("plan")
-    with conditions(options, scenario) as shared:
-        rows = [_row(milliseconds, shared) for milliseconds in latency]
+    with conditions("latency", options, scenario) as shared:
+        named = shared.line.each(latency, lambda milliseconds: f"{milliseconds} ms")
+        rows = [_row(milliseconds, shared) for milliseconds in named]
     return report_of("latency", rows, options, [NOTE])
 
 
 def _row(milliseconds: int, shared: Conditions) -> Row:
     silence = Silence(shared)
     policy = Policy(f"{milliseconds} ms", MaxTurns(20), script=f"plan;latency={milliseconds}")
-    watched = Conditions(shared.endpoint, shared.price, silence, shared.padding)
-    row = run_policy(find("plan"), policy, watched)
+    row = run_policy(find("plan"), policy, replace(shared, trace=silence))
     longest = silence.longest()
     extra = {
         "provider ms": round(row.turns * milliseconds),
@@ -80,8 +81,7 @@ class Silence:
         now = time.perf_counter()
         self._longest = max(self._longest, now - self._last)
         self._last = now
-        if self._onward is not None:
-            self._onward(event)
+        self._onward(event)
 
     def longest(self) -> float:
         """The longest gap so far, in ms."""

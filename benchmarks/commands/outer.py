@@ -76,8 +76,9 @@ def outer(options: Options) -> None:
 
 def report(options: Options) -> Report:
     """One row per case; the clock of the loops is not waited for."""
-    with conditions(options, find("planned")) as shared:
-        found = [_run(case, shared) for case in CASES]
+    with conditions("outer", options, find("planned")) as shared:
+        named = shared.line.each(CASES, lambda case: case.name)
+        found = [_run(case, shared) for case in named]
     why = [f"{row.policy}: {stop}" for row, stop in found]
     return report_of("outer", [row for row, _ in found], options, [*NOTES, *why])
 
@@ -134,15 +135,14 @@ def _contexts(iterations: list[Iteration]) -> str:
 class Turns:
     """Passes the trace on and keeps the tokens of each turn, of whatever run, and what was lost."""
 
-    def __init__(self, onward: Trace | None) -> None:
+    def __init__(self, onward: Trace) -> None:
         self._onward = onward
         self.prompts: list[int] = []
         self.completions: list[int] = []
         self.lost = 0
 
     def __call__(self, event: Event) -> None:
-        if self._onward is not None:
-            self._onward(event)
+        self._onward(event)
         if isinstance(event, TurnEvent):
             self.prompts.append(event.prompt_tokens)
             self.completions.append(event.completion_tokens)

@@ -46,10 +46,11 @@ def resume(kill_after: int, options: Options) -> None:
 
 def report(options: Options, kill_after: int = KILL_AFTER) -> Report:
     """The run as it was at the kill, and as another process left it."""
-    with conditions(options, find("plan")) as shared, tempfile.TemporaryDirectory() as root:
+    shared_by = conditions("resume", options, find("plan"))
+    with shared_by as shared, tempfile.TemporaryDirectory() as root:
         spec = _spec(options, shared, root, kill_after)
-        first = _leg(spec)
-        second = _leg(msgspec.structs.replace(spec, kill_after=None))
+        specs = (spec, msgspec.structs.replace(spec, kill_after=None))
+        first, second = map(_leg, shared.line.each(specs, _leg_name))
         ran = [f"{kind}:{target}" for kind, target in Workspace(Path(root) / "workspace").effects()]
     names = _names(kill_after, killed=first.extra["exit"] == -signal.SIGKILL)
     rows = [
@@ -58,6 +59,10 @@ def report(options: Options, kill_after: int = KILL_AFTER) -> Report:
     ]
     note = f"tool runs across both processes: {', '.join(ran)}."
     return report_of("resume", rows, options, [note])
+
+
+def _leg_name(spec: Spec) -> str:
+    return "the run resumed" if spec.kill_after is None else "the run that is killed"
 
 
 def _names(kill_after: int, *, killed: bool) -> tuple[str, str]:

@@ -118,42 +118,52 @@ def stop_command(options: Options) -> None:
 
 def report(options: Options, trials: Iterable[Trial] = TRIALS) -> Report:
     """Two rows per condition, and two for retries."""
-    with conditions(options, find("plan")) as shared:
-        rows = [row for trial in trials for row in _rows(trial, shared)]
-        rows += [
-            _row("no retries, retries", None, "flaky", shared, Settings(), must_stop=True),
-            _row("no retries, retries", None, "flaky", shared, RETRIES, must_stop=False),
-        ]
+    cases = [case for trial in trials for case in _cases(trial)] + FLAKY
+    with conditions("stop", options, find("plan")) as shared:
+        named = shared.line.each(cases, lambda case: f"{case.scenario} · {case.name}")
+        rows = [_row(case, shared) for case in named]
     return report_of("stop", rows, options, NOTES)
 
 
+@dataclass(frozen=True)
+class Case:
+    """One row: a condition on a script that it must stop, or spare."""
+
+    name: str
+    condition: Condition | None
+    script: str
+    settings: Settings
+    must_stop: bool
+
+    @property
+    def scenario(self) -> str:
+        """The script without its options."""
+        return self.script.partition(";")[0]
+
+
 RETRIES = Settings(retry=RetryPolicy(base=0.01))
+FLAKY = [
+    Case("no retries, retries", None, "flaky", Settings(), must_stop=True),
+    Case("no retries, retries", None, "flaky", RETRIES, must_stop=False),
+]
 
 
-def _rows(trial: Trial, shared: Conditions) -> Iterator[Row]:
+def _cases(trial: Trial) -> Iterator[Case]:
     name = repr(trial.condition).replace(f"{__name__}:", "")
-    yield _row(name, trial.condition, trial.stops, shared, OFF, must_stop=True)
-    yield _row(name, trial.condition, trial.spares, shared, OFF, must_stop=False)
+    yield Case(name, trial.condition, trial.stops, OFF, must_stop=True)
+    yield Case(name, trial.condition, trial.spares, OFF, must_stop=False)
 
 
-def _row(
-    name: str,
-    condition: Condition | None,
-    script: str,
-    shared: Conditions,
-    settings: Settings,
-    *,
-    must_stop: bool,
-) -> Row:
-    stop = NET if condition is None else NET | condition
-    policy = Policy(name, stop, settings, decide=_slowly, script=script)
-    row = run_policy(_scenario(script.partition(";")[0], shared), policy, shared)
-    kinds = ["provider_unavailable"] if condition is None else [str(condition.kind)]
-    stopped = row.stop is not None and row.stop.kind in kinds
-    right = stopped if must_stop else row.status == "completed"
+def _row(case: Case, shared: Conditions) -> Row:
+    stop = NET if case.condition is None else NET | case.condition
+    policy = Policy(case.name, stop, case.settings, decide=_slowly, script=case.script)
+    row = run_policy(_scenario(case.scenario, shared), policy, shared)
+    kind = "provider_unavailable" if case.condition is None else str(case.condition.kind)
+    stopped = row.stop is not None and row.stop.kind == kind
+    right = stopped if case.must_stop else row.status == "completed"
     extra = {
-        "scenario": script.partition(";")[0],
-        "must": "stop" if must_stop else "spare",
+        "scenario": case.scenario,
+        "must": "stop" if case.must_stop else "spare",
         "verdict": "ok" if right else "WRONG",
     }
     return msgspec.structs.replace(row, extra=extra)

@@ -35,11 +35,13 @@ def subagent_command(options: Options) -> None:
 
 def report(options: Options) -> Report:
     """The rows of this scenario."""
-    with conditions(options, find("plan")) as shared:
+    agents = [("one transcript", None), ("sub-agent", "plan"), ("sub-agent runs away", "runaway")]
+    with conditions("subagent", options, find("plan")) as shared:
         rows = [
-            run_policy(find("plan"), Policy("one transcript", CAP), shared),
-            _row("sub-agent", "plan", shared),
-            _row("sub-agent runs away", "runaway", shared),
+            run_policy(find("plan"), Policy(name, CAP), shared)
+            if script is None
+            else _row(name, script, shared)
+            for name, script in shared.line.each(agents, lambda agent: agent[0])
         ]
     return report_of("subagent", rows, options, [NOTE])
 
