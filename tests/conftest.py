@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,12 @@ from fakeprovider.server import Server
 # No deadlines: the first example may load the tokenizer, and machines differ.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+
+# A shell's background job ignores SIGINT, and so would every process that a test starts and
+# interrupts: one that has a handler leaves its children the default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Process(NamedTuple):

@@ -271,11 +271,15 @@ def test_ctrl_c_leaves_no_traceback_and_no_process(
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    while not (trace.exists() and trace.stat().st_size):  # until the run is under way
-        assert child.poll() is None
-        time.sleep(0.02)
-    child.send_signal(number)
-    _, errors = child.communicate(timeout=30)
+    try:
+        while not (trace.exists() and trace.stat().st_size):  # until the run is under way
+            assert child.poll() is None
+            time.sleep(0.02)
+        child.send_signal(number)
+        _, errors = child.communicate(timeout=30)
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
     assert child.returncode == 128 + number
     assert "Traceback" not in errors
     with pytest.raises(ProcessLookupError):
