@@ -78,6 +78,8 @@ def check_stop_contract(
     `TypeError` for an adapter that returns something else.
     """
     __tracebackhide__ = True
+    if isinstance(examples, bool) or not isinstance(examples, int):
+        raise TypeError(f"examples={examples!r}: must be a whole number, 1 or more")
     if examples < 1:
         raise ValueError(f"examples={examples}: must be 1 or more")
     wanted = _wanted(_names(clauses), _names(skip))
@@ -86,7 +88,7 @@ def check_stop_contract(
         raise ValueError("a command needs a socket: check it without in_process=True")
     with FakeProvider(lambda: "contract") as provider:
         stage = Stage(provider, adapter, in_process=in_process, tools=tools, patience=patience)
-        promised = _promised(stage, adapter, in_process)
+        promised = _promised(stage, adapter, in_process, patience)
         found = [_check(clause, stage, promised, examples) for clause in wanted]
     failures = [one for one in found if isinstance(one, Failure)]
     if failures:
@@ -110,20 +112,33 @@ def _wanted(names: set[str], skipped: set[str]) -> list[ContractClause]:
     return [clause for clause in CONTRACT.values() if clause.name in wanted]
 
 
-def _promised(stage: Stage, adapter: Adapter, in_process: bool) -> Report:
+def _promised(stage: Stage, adapter: Adapter, in_process: bool, patience: float) -> Report:
     """What the adapter reports of a plain run; raises `CannotRun`."""
     __tracebackhide__ = True
     trial = stage.play(scripts.plain())
     wrong = [one for one in trial.exchanges if one.status >= 400]
     if trial.error or not trial.ended or not trial.exchanges or wrong:
-        why = trial.error or ("it made no request" if not trial.exchanges else "it did not end")
-        told = [f"the agent does not get through a plain task: {why}", trial.transcript]
+        told = [f"the agent does not get through a plain task: {_why(trial, patience)}"]
+        told.append(trial.transcript)
         if isinstance(adapter, Command):
             told.append(adapter.last)
         if in_process and not trial.exchanges:
             told.append(_NO_SOCKET)
-        raise CannotRun("\n".join(told))
+        raise CannotRun("\n".join(told)) from next(iter(trial.raised), None)
     return trial.report
+
+
+def _why(trial: Trial, patience: float) -> str:
+    if not trial.returned:
+        return f"it was still running after {patience:g} s"
+    if trial.error:
+        return f"it raised {trial.error}"
+    if not trial.exchanges:
+        return "it made no request"
+    if not trial.ended:
+        return f"it did not end: it made {len(trial.exchanges)} requests"
+    wrong = next(one for one in trial.exchanges if one.status >= 400)
+    return f"request {wrong.number} was refused: {wrong.status} {wrong.error}"
 
 
 _NO_SOCKET = (

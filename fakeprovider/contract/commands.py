@@ -10,10 +10,10 @@ from pathlib import Path
 
 from fakeprovider.contract.limits import Limits, Report
 from fakeprovider.driven import base_urls
-from fakeprovider.supervise import NOT_FOUND, Ended, Supervisor
+from fakeprovider.kit.command import checked, last_words
+from fakeprovider.supervise import Ended, Supervisor
 
 _KEPT = 1 << 14  # bytes of output
-_LINES = 20  # of it that are shown
 
 
 class BadReport(ValueError):
@@ -29,7 +29,7 @@ class Command:
     """
 
     def __init__(self, command: Sequence[str], timeout: float) -> None:
-        self._command = command
+        self._command = checked(command)
         self._timeout = timeout
         self._ended: Ended | None = None
 
@@ -52,11 +52,7 @@ class Command:
         ended = self._ended
         if ended is None:
             return "the command has not ended"
-        why = f" ({ended.reason})" if ended.reason else ""
-        if ended.status == NOT_FOUND:
-            why = f" (command not found: {self._command[0]}){why}"
-        lines = ended.output.decode(errors="replace").splitlines()[-_LINES:]
-        return "\n".join([f"the command ended with status {ended.status}{why}", *lines])
+        return last_words(self._command, ended)
 
 
 def _told(limits: Limits, report: Path) -> dict[str, str]:

@@ -34,7 +34,8 @@ class Trial:
 
     `exchanges` are all requests, `legs` how many of them had come at the end of each call of the
     adapter, `reports` what it reported. `seconds` is how long the last call took after it was told
-    to stop. `ended` says whether every call came to its end by itself.
+    to stop. `ended` says whether every call came to its end by itself, `returned` whether it came
+    to its end at all. `error` says in words what was `raised`.
     """
 
     case: Case
@@ -46,6 +47,8 @@ class Trial:
     seconds: float
     transcript: str
     error: str = ""
+    raised: tuple[Exception, ...] = ()
+    returned: bool = True
 
     @property
     def report(self) -> Report:
@@ -108,7 +111,10 @@ def _report(returned: Any) -> Report | None:
         returned = asyncio.run(_result(returned))
     if returned is not None and not isinstance(returned, Report):
         kind = type(returned).__name__
-        raise NoReport(f"the adapter returned {returned!r} ({kind}), not a Report or None")
+        raise NoReport(
+            f"the adapter returned {returned!r} ({kind}), not None or a Report "
+            "(from fakeprovider.contract import Report)"
+        )
     return returned
 
 
@@ -171,7 +177,7 @@ class Stage:
         for leg in legs:
             if isinstance(leg.error, NoReport):
                 raise leg.error
-        errors = [str(leg.error) for leg in finished if leg.error is not None]
+        raised = tuple(leg.error for leg in finished if leg.error is not None)
         return Trial(
             case,
             tuple(run.requests),
@@ -181,7 +187,9 @@ class Stage:
             not run.refused and all(leg.over.is_set() for leg in finished),
             seconds,
             run.transcript(),
-            "; ".join(errors),
+            "; ".join(f"{type(one).__name__}: {one}" for one in raised),
+            raised,
+            all(leg.over.is_set() for leg in finished),
         )
 
     def _leg(

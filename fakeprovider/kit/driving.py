@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fakeprovider.kit.command import checked, last_words
 from fakeprovider.supervise import Ended, Supervisor
 from fakeprovider.verdict import ClauseResult, Facts
 
@@ -59,6 +60,8 @@ def drive_function(agent: Callable[[Run], Any], run: Run) -> Drove:
 
 def drive_command(command: Sequence[str], run: Run, timeout: float | None) -> Drove:
     """Run it, with the environment that points it to the provider; leaves no process behind."""
+    __tracebackhide__ = True
+    command = checked(command)
     supervisor = Supervisor(
         command,
         env={**os.environ, **run.environment},
@@ -67,4 +70,5 @@ def drive_command(command: Sequence[str], run: Run, timeout: float | None) -> Dr
     )
     run.on_refusal = supervisor.stop
     ended = supervisor.run()
+    run.last_words = last_words(command, ended)
     return Drove(run, ended=ended, stopped=ended.reason is not None)

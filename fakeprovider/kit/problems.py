@@ -54,10 +54,11 @@ def _silent(run: Run) -> str:
         where = "LLM_BASE_URL, OPENAI_BASE_URL, ANTHROPIC_BASE_URL or run.base_url"
     else:
         where = "run.base_url or run.environment"
-    return (
+    told = (
         f"no request came; the agent finds the provider in {where} "
         "(check=False for a run that is to have none)"
     )
+    return f"{told}\n{run.last_words}" if run.last_words else told
 
 
 def _refused(run: Run) -> list[str]:

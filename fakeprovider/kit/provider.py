@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import count
 from threading import Lock
-from types import TracebackType
+from types import EllipsisType, TracebackType
 from typing import Any
 
 from fakeprovider.app import App
@@ -16,12 +16,14 @@ from fakeprovider.errors import ApiError
 from fakeprovider.job import Job
 from fakeprovider.journal import Exchange, Journal
 from fakeprovider.kit import inline
+from fakeprovider.kit.command import checked
 from fakeprovider.kit.driving import Drove, drive_command, drive_function
 from fakeprovider.kit.inline import Faults, Given, Inline, Mapped
 from fakeprovider.kit.problems import left_over
 from fakeprovider.kit.run import Run
 from fakeprovider.server import Server
 
+_TIMEOUT = 60.0  # seconds of a command
 _KEPT = 3  # finished runs that a failure report shows
 _NOT_IN_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -106,23 +108,33 @@ class FakeProvider:
         agent: Sequence[str] | Callable[[Run], Any],
         script: Given = "plan",
         *,
-        timeout: float | None = 60.0,
+        timeout: float | EllipsisType | None = ...,
         max_requests: int | None = 100,
         **options: Any,
     ) -> Drove:
         """Run a command, or a function of the run, to its end; `options` are those of `run`.
 
-        A command gets the environment, at most `timeout` seconds, and leaves no process behind
-        (POSIX). A function is called in this thread. After `max_requests` a command is ended; a
+        A command gets the environment, at most `timeout` seconds (60 if nothing is said, None for
+        no limit), and leaves no process behind (POSIX). A function is called in this thread, where
+        nothing can end it, and has no timeout. After `max_requests` a command is ended; a
         function's requests are refused, and what it raises then is kept in the result. That is for
         the result to say (`Drove.stopped`) and no `AssertionError`.
+
+        Raises what `run` does, and `TypeError` for what is no agent or cannot have a timeout.
         """
         __tracebackhide__ = True
+        if not callable(agent):
+            agent = checked(agent)
+        elif timeout is not ...:
+            raise TypeError(
+                "a function is called in this thread and has no timeout; max_requests ends it, or "
+                "make it a command"
+            )
         with self.run(script, max_requests=max_requests, **options) as run:
             run.may_be_refused = True
             if callable(agent):
                 return drive_function(agent, run)
-            return drive_command(agent, run, timeout)
+            return drive_command(agent, run, _TIMEOUT if timeout is ... else timeout)
 
     def server(self, strict: bool = True, in_process: bool = False) -> Server:
         """The server of such runs; one for runs in process is never started."""

@@ -53,6 +53,7 @@ class Run:
         self.in_process = in_process
         self.refused = 0
         self.opened = False
+        self.last_words = ""  # of a command that was driven
         self.may_be_refused = False  # somebody else tells of it, and of the turns that it cost
         self._provider = provider
         self._check = check

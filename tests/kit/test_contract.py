@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_one_clause_may_be_named_without_a_list() -> None:
 
 def test_an_adapter_that_returns_no_report_is_told_so() -> None:
     wrong: Any = lambda base_url, limits: loop(base_url, limits, 5)  # noqa: E731
-    with pytest.raises(TypeError, match=r"returned \(2, \d+\) \(tuple\), not a Report or None"):
+    with pytest.raises(TypeError, match=r"returned \(2, \d+\) \(tuple\), not None or a Report"):
         check_stop_contract(wrong, in_process=True)
 
 
@@ -201,3 +202,38 @@ def test_a_command_is_told_its_limits_and_may_report() -> None:
         examples=2,
     )
     assert {one.result for one in found} == {"pass"}
+
+
+def test_an_adapter_that_hangs_or_raises_is_told_as_such() -> None:
+    left = threading.Event()
+
+    def hangs(base_url: str, limits: Limits) -> None:
+        left.wait()
+
+    def raises(base_url: str, limits: Limits) -> None:
+        raise KeyError("model")
+
+    with pytest.raises(CannotRun, match=r"it was still running after 0\.2 s"):
+        check_stop_contract(hangs, in_process=True, patience=0.2)
+    left.set()
+    with pytest.raises(CannotRun, match="it raised KeyError: 'model'") as raised:
+        check_stop_contract(raises, in_process=True)
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_what_is_no_agent_and_no_number_is_a_type_error_that_says_what_to_pass() -> None:
+    wrong: Any
+    for wrong, told in (("python x.py", "as a list"), ([], "is the program"), (3, "no agent")):
+        with pytest.raises(TypeError, match=told):
+            check_stop_contract(wrong)
+    wrong = "x"
+    with pytest.raises(TypeError, match="examples='x': must be a whole number"):
+        check_stop_contract(capped, examples=wrong)
+
+
+def test_a_report_of_another_kind_is_refused_with_where_to_find_the_right_one() -> None:
+    def reports(base_url: str, limits: Limits) -> Any:
+        return {"budget": True}
+
+    with pytest.raises(TypeError, match=r"from fakeprovider\.contract import Report"):
+        check_stop_contract(reports, in_process=True)
