@@ -67,8 +67,10 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
 
     def elsewhere(request: Request) -> Response:
         path, _, name = request.url.path.partition("/models/")
-        if resolve(f"{path}/models" if name else path, _ENDPOINTS) is None:
+        route = resolve(f"{path}/models" if name else path, _ENDPOINTS)
+        if route is None:
             raise HTTPException(404)
+        provider.check_route(route)
         if api_key is not None:
             check_key(request.scope["headers"], api_key)
         if request.method not in ("GET", "HEAD"):

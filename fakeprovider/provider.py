@@ -23,6 +23,7 @@ from fakeprovider.openai_rule import prompt_tokens
 from fakeprovider.prompt_cache import with_cache
 from fakeprovider.protocols.table import Aside
 from fakeprovider.replies import Pace, Reply
+from fakeprovider.routing import Route
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.ending import ScriptRanOut
 from fakeprovider.side import plain_answer, side_request
@@ -80,8 +81,7 @@ class Provider:
 
     def answer(self, job: Job) -> tuple[Conversation, Completion]:
         """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
-        if job.route.error:
-            raise ApiError(404, job.route.error, kind="not_found", code="bad_path_parameter")
+        check_parameters(job.route)
         known = job.known = self._read(job)
         conversation = known.conversation
         self._check(job, conversation)
@@ -199,6 +199,12 @@ class Provider:
         job.notes += fitted.notes
         return obey(fitted.reply, conversation)
 
+    def check_route(self, route: Route) -> None:
+        """Raise `ApiError` where a path's parameters are wrong, or its script is not there."""
+        check_parameters(route)
+        if route.script:
+            self.choose(route.script, "")
+
     def choose(self, path_name: str, model: str) -> tuple[str, Script]:
         """The script named by the path, else by the model, else the default; or a 404."""
         name = path_name or (model if model in self.scripts else self.default)
@@ -210,6 +216,12 @@ class Provider:
             raise ApiError(
                 404, _unknown(error), kind="not_found", param="model", code="model_not_found"
             ) from None
+
+
+def check_parameters(route: Route) -> None:
+    """Raise `ApiError` for a path whose parameters are wrong."""
+    if route.error:
+        raise ApiError(404, route.error, kind="not_found", code="bad_path_parameter")
 
 
 def _unknown(error: UnknownScript) -> str:

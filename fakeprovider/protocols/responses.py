@@ -165,7 +165,12 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
     if not (request.model or model):
         raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
     if not state.messages and not told:
-        raise invalid("Invalid 'input': there must be at least one item.", "input", "empty_array")
+        raise invalid(
+            "Invalid 'input': there must be at least one item that is a message, a call or the "
+            "output of one.",
+            "input",
+            "empty_array",
+        )
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     choice = _choice(request)
     fixed = tool_tokens + sum(map(_inner, told))

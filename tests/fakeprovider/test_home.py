@@ -106,3 +106,11 @@ def test_the_key_guards_the_service_and_not_the_pages_about_it() -> None:
             assert client.get(page).status_code == 200
         assert client.get("/v1/models").status_code == 401
         assert client.post("/v1/chat/completions", json={}).status_code == 401
+
+
+def test_the_models_of_a_script_that_is_not_there_are_not_listed(server: Server) -> None:
+    for path in ("runawy/v1/models", "runawy/v1/models/plan", "plan;nosuch=2/v1/models"):
+        answer = httpx.get(f"{server.url}/{path}")
+        assert answer.status_code == 404
+        assert answer.json()["error"]["message"]
+    assert httpx.get(f"{server.url}/runaway/v1/models").status_code == 200
