@@ -49,7 +49,7 @@ def run(
     """
     if _inside_loop():
         raise RuntimeError("run() inside a running event loop: await arun() instead")
-    signal = cancel or Cancel()
+    signal = Cancel() if cancel is None else cancel
     return until_done(
         arun(
             state,

@@ -17,6 +17,7 @@ from harness.context.policy import ContextPolicy
 from harness.handover import handed_over
 from harness.models.base import Model, Usage
 from harness.outgoing import Outgoing
+from harness.retry import RetryingModel
 from harness.settings import Settings
 from harness.state import LostRequest, PendingCall, Purpose, RunState, SideRequest
 from harness.stop import AnyOf, Condition, refuse_uncallable
@@ -80,14 +81,10 @@ class Leg:
         self.taken = transcript.call_ids(self.state.messages)
 
     def _check(self) -> None:
-        """Raise `TypeError` for an argument that is something else, and say what to pass."""
+        """Refuse what is no price, and two layers of retries."""
         charging.refuse_no_price(self.pricing)
-        if not isinstance(self.state, RunState):
-            raise TypeError(f"state is a RunState, such as RunState.start('…'), not {self.state!r}")
-        if not hasattr(self.model, "ask"):
-            raise TypeError(f"model is a client, such as ChatModel(base_url), not {self.model!r}")
-        if not hasattr(self.store, "claim"):
-            raise TypeError(f"store is a Store(path), or None; not {self.store!r}")
+        if self.settings.retry is not None and isinstance(self.model, RetryingModel):
+            raise ValueError("the model retries already: two layers of retries multiply")
 
     def refuse_unpriced(self) -> None:
         """Raise `UnknownPrice` where a budget, of the run or of an agent below it, has no price."""
@@ -251,8 +248,6 @@ def guarded(stop: Condition | None, settings: Settings) -> Condition:
 
     Raises `TypeError` for what is no condition.
     """
-    if not isinstance(settings, Settings):
-        raise TypeError(f"settings is a Settings(), or None; not {settings!r}")
     own: Condition = AnyOf(()) if stop is None else stop | AnyOf(())
     refuse_uncallable(own)
     for default in (

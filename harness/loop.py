@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from harness import compaction, noticing, recovery, requests, verification
+from harness import arguments, compaction, noticing, recovery, requests, verification
 from harness.calls import next_calls, perform
 from harness.cancel import Cancel
 from harness.charging import Pricing
@@ -15,7 +15,6 @@ from harness.examination import examine
 from harness.gate import gate, interruption
 from harness.leg import Leg, guarded
 from harness.models.base import Model
-from harness.retry import RetryingModel
 from harness.settings import Settings
 from harness.state import RunState
 from harness.stop import Condition
@@ -51,14 +50,17 @@ async def arun(
     completed or failed is returned as it is. `stop` None means no limit. `price` is in USD per
     million tokens, one `Price` or a `PriceTable`. With `verify` a reply that claims to be done
     completes the run only once its check has passed. `context` says what requests leave out once
-    the history has grown too long.
+    the history has grown too long. `on_text` is told the text of a streamed reply as it comes, and
+    `trace` each event.
 
     `branch` is for a tool that runs an agent: `ctx.branch`, the place of that agent in the tree.
 
     Raises `UnknownPrice` where a budget has no price to go by, `ValueError` for tools that cannot
-    be offered, `TypeError` for an argument that is no tool, price or condition, `RunBusy` and
-    `StaleRun` where another process has the run: nothing was sent then.
+    be offered and for a model that retries already where `settings` say when to retry, `TypeError`
+    for an argument that is something else, and says what to pass; `RunBusy` and `StaleRun` where
+    another process has the run. Nothing was sent then.
     """
+    arguments.check(locals())
     leg = Leg(
         state=state,
         model=model,
@@ -76,8 +78,6 @@ async def arun(
         context=context,
     )
     leg.refuse_unpriced()
-    if leg.settings.retry is not None and isinstance(model, RetryingModel):
-        raise ValueError("the model retries already: two layers of retries multiply")
     if state.resumable:
         with leg.store.claim(state.run_id):
             await _go(leg)

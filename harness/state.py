@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import msgspec
 
+from harness import refusals
 from harness.models.base import Message, Usage
 from harness.models.surrogates import mend
 from harness.pending import (
@@ -132,7 +133,13 @@ class RunState(msgspec.Struct, omit_defaults=True):
         run_id: str | None = None,
         parent: str | None = None,
     ) -> RunState:
-        """A new run on `task`; without `run_id` it gets a random one."""
+        """A new run on `task`; without `run_id` it gets a random one.
+
+        Raises `TypeError` for what is no text.
+        """
+        refusals.text("RunState.start: task", task)
+        for name, value in {"system": system, "run_id": run_id, "parent": parent}.items():
+            refusals.text(f"RunState.start: {name}", value, optional=True)
         opening = [Message("system", mend(system))] if system is not None else []
         return cls(
             run_id=run_id or uuid.uuid4().hex,

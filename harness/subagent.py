@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness import arguments
 from harness.charging import Pricing, refuse_no_price, refuse_unpriced
+from harness.leg import guarded
 from harness.loop import arun
 from harness.models.base import Model
 from harness.settings import Settings
@@ -42,9 +44,13 @@ def subagent(
     offer the tool: `UnknownPrice`, before anything is sent.
 
     In a store the agent's run has an id under its parent's, and goes on where it was if the parent
-    is resumed.
+    is resumed. Raises `TypeError` and `ValueError` for what an agent cannot be made of.
     """
 
+    if stop is None:
+        raise TypeError("subagent: stop is a condition such as MaxTurns(20): no agent is unlimited")
+    arguments.check({"model": model, "settings": settings})
+    guarded(stop, settings or Settings())
     own = Toolbox(tools)
     refuse_no_price(price)
 

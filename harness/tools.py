@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from harness.charging import Pricing
 from harness.clock import Clock
 from harness.fingerprint import canonical, digest
 from harness.models.base import ToolSpec
+from harness.refusals import text
 from harness.schema import CONTEXT, signature_schema, written
 from harness.state import RunState
 from harness.storage import Storage
@@ -23,6 +25,8 @@ from harness.trace import Trace
 from harness.tree import Branch
 
 Arguments = dict[str, Any]
+NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+"""What some service or other accepts as the name of a tool."""
 
 
 class ToolError(Exception):
@@ -70,8 +74,8 @@ class Tool:
     `cosmetic`: names of arguments that do not change what the call does, such as a label.
     `types`: what to convert arguments to before the call, by name.
 
-    Raises `TypeError` or `ValueError` for a number that cannot be meant, and for a decision that
-    would have to be awaited.
+    Raises `TypeError` or `ValueError` for a name or a number that cannot be meant, and for a
+    decision that would have to be awaited.
     """
 
     name: str
@@ -93,6 +97,9 @@ class Tool:
     types: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        text("a tool's name", self.name)
+        if not NAME.fullmatch(self.name):
+            raise ValueError(f"tool {self.name!r}: a name is 1 to 128 letters, digits, _ or -")
         quantities.amount(f"tool {self.name!r}: timeout", self.timeout)
         quantities.whole(f"tool {self.name!r}: max_polls", self.max_polls, 1, optional=False)
         quantities.whole(f"tool {self.name!r}: retries", self.retries, optional=False)

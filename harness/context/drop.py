@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from harness.context.policy import Moment
+from harness.context.policy import Moment, refuse_sizes
 from harness.state import RunState
 from harness.tools import Tool, ToolError
 from harness.view import View, shown, size, tail
@@ -31,6 +31,9 @@ class DropResults:
     window: int
     keep: int = 2
 
+    def __post_init__(self) -> None:
+        refuse_sizes(self, self.keep)
+
     def tools(self, state: RunState) -> Sequence[Tool]:
         """None."""
         return ()
@@ -50,6 +53,9 @@ class Notes:
 
     window: int
     keep: int = 2
+
+    def __post_init__(self) -> None:
+        refuse_sizes(self, self.keep)
 
     def tools(self, state: RunState) -> Sequence[Tool]:
         """`recall(note)`."""

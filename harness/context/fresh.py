@@ -8,7 +8,7 @@ from math import inf
 
 from harness import refusals
 from harness.context.outline import outline
-from harness.context.policy import Moment
+from harness.context.policy import Moment, refuse_sizes
 from harness.context.summarise import OUTLINE
 from harness.state import RunState
 from harness.tools import Tool
@@ -28,6 +28,10 @@ class Fresh:
 
     window: int
     carry: Carry
+
+    def __post_init__(self) -> None:
+        refuse_sizes(self)
+        refusals.expect(callable(self.carry), "Fresh: carry is a function of the state", self.carry)
 
     def tools(self, state: RunState) -> Sequence[Tool]:
         """None."""

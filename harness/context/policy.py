@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from harness import quantities
 from harness.charging import Pricing
 from harness.models.base import Message, Model
 from harness.state import RunState
@@ -25,6 +26,13 @@ class Moment:
 
     state: RunState
     ask: Ask
+
+
+def refuse_sizes(policy: ContextPolicy, keep: int = 0) -> None:
+    """Refuse a window of less than a token, and to `keep` less than no reply; raises as `whole`."""
+    name = type(policy).__name__
+    quantities.whole(f"{name}: window, in tokens,", policy.window, least=1, optional=False)
+    quantities.whole(f"{name}: keep", keep, optional=False)
 
 
 class ContextPolicy(Protocol):

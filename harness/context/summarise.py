@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness import arguments, quantities
 from harness.charging import Pricing
 from harness.context.outline import outline
-from harness.context.policy import Moment
+from harness.context.policy import Moment, refuse_sizes
 from harness.models.base import Message, Model
 from harness.state import RunState
 from harness.tools import Tool
@@ -37,6 +38,12 @@ class Summarise:
     model: Model | None = None
     price: Pricing = None
     max_output: int | None = 1_000
+
+    def __post_init__(self) -> None:
+        refuse_sizes(self, self.keep)
+        quantities.whole("Summarise: max_output", self.max_output, least=1)
+        if self.model is not None:
+            arguments.check({"model": self.model})
 
     def tools(self, state: RunState) -> Sequence[Tool]:
         """None."""

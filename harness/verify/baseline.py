@@ -40,7 +40,7 @@ class Baseline:
     They are copied to the directory `keep`, outside of `root` and of the run's reach; where it
     exists, it is the baseline, so that a resumed run is held against the same one. `tests` are
     patterns of what decides a test's outcome, `protected` of what must not change at all.
-    Raises `ValueError` for a `keep` inside `root`.
+    Raises `ValueError` for a `keep` inside `root`, and for a `root` that is no directory.
     """
 
     def __init__(
@@ -54,6 +54,8 @@ class Baseline:
     ) -> None:
         self.root, self.keep = Path(root), Path(keep)
         self.tests, self.protected, self._ignore = tuple(tests), tuple(protected), tuple(ignore)
+        if not self.root.is_dir():
+            raise ValueError(f"there is no directory {root} to take a baseline of")
         if self.keep.resolve().is_relative_to(self.root.resolve()):
             raise ValueError(f"keep the baseline outside of what may change: {keep} is in {root}")
         if not self.keep.exists():

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness import quantities
 from harness.process import Finished, run_process, tool_environment
+from harness.refusals import expect
 from harness.verify.verdict import Verdict, broken, failed, passed
 from harness.verify.verifier import Claim
 
@@ -22,6 +24,7 @@ class CommandSucceeds:
     It runs in `cwd` without provider keys in its environment; `environment` adds variables.
     A command that cannot be started is an error of the check; so is one that takes longer than
     `timeout` seconds, unless `timeout_fails` says that this is the fault of what is checked.
+    Raises `TypeError` for a command that is no list of words, `ValueError` for an empty one.
     """
 
     def __init__(
@@ -33,6 +36,12 @@ class CommandSucceeds:
         timeout_fails: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        wanted = "CommandSucceeds: command is a list of words, such as ['pytest', '-q']"
+        words = not isinstance(command, str | bytes) and isinstance(command, Sequence)
+        expect(words and all(isinstance(word, str) for word in command), wanted, command)
+        if not command:
+            raise ValueError(f"{wanted}; not {command!r}")
+        quantities.amount("CommandSucceeds: timeout", timeout)
         self._command = tuple(command)
         self._cwd = cwd
         self._timeout = timeout
