@@ -43,6 +43,9 @@ class MaxTurns(Reservable):
     def written(self, amount: int) -> str:
         return "1 turn" if amount == 1 else f"{amount} turns"
 
+    def shortage(self, needed: int, left: int) -> str:
+        return f"{self.written(left)} left: requests that other agents have sent count as well"
+
     def room(self, left: int, prompt: int, price: Price | None) -> int | None:
         return None if left >= 1 else -1
 

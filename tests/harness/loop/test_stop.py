@@ -311,6 +311,11 @@ def test_a_limit_on_fruitless_replies_that_is_given_replaces_the_default_one(
     assert (state.stop.value, state.stop.also) == (sent, ())
 
 
+def test_a_turn_costs_no_turn() -> None:
+    words = MaxTurns(3, scope="tree").shortage(1, 0)
+    assert words == "0 turns left: requests that other agents have sent count as well"
+
+
 def test_reading_a_condition_back_imports_nothing() -> None:
     assert parse_stop("NoProgress('no_such_module:f')") == NoProgress("no_such_module:f")
 

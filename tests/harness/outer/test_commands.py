@@ -360,6 +360,24 @@ def test_yes_lets_go_on_what_an_earlier_process_left_waiting(shell: Shell, comma
     assert (shell.project / "out.txt").exists(), done.stderr
 
 
+INTERRUPTED_IMPORT = """
+import runpy, sys
+
+class Pressed:
+    def find_spec(self, name, *_):
+        if name == "harness.commands.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Pressed())
+runpy.run_module("harness", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_the_command_line_loads_is_no_traceback() -> None:
+    done = started([sys.executable, "-P", "-c", INTERRUPTED_IMPORT])
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_ctrl_c_ends_the_run_and_its_command_and_resume_goes_on(shell: Shell) -> None:
     process = shell.start("sleeper", "run", "sleep", "--yes")
     wait_for((shell.project / "started").exists)
