@@ -158,6 +158,8 @@ def serve(
     if api_key == "":
         raise click.UsageError("--api-key '': a key has at least one character")
     found = scripts(script, paths)
+    if watch and not found.files:
+        raise click.UsageError("--watch: name the files or folders of scripts that are to be read")
     check_writable(journal)
     try:
         server = Server(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 import click
+from click.core import ParameterSource
 
 from fakeprovider.commands.numbers import Finite
 from fakeprovider.commands.options import check_folder
@@ -38,6 +39,14 @@ down is told: searches and other tools of the service's own, and requests with
       -o tests/weather.yaml -- npm test
   fakeprovider exec --script tests/weather.yaml -- npm test
 """
+
+
+def _key(name: str) -> str | None:
+    """The key for upstream; a variable that was named must be there."""
+    source = click.get_current_context().get_parameter_source("key_env")
+    if source is ParameterSource.COMMANDLINE and name not in os.environ:
+        raise click.UsageError(f"--key-env {name}: there is no such variable in the environment")
+    return os.environ.get(name)
 
 
 @click.command("record", help=_HELP)
@@ -71,7 +80,7 @@ def record(
 
     parts = _url(upstream)
     check_folder(output)
-    key = os.environ.get(key_env)
+    key = _key(key_env)
     book = Book(known_secrets([key, parts.password, *_keys(os.environ)]))
     with Proxy(upstream, _into(book), key=key) as proxy:
         env = {name: value for name, value in os.environ.items() if name != key_env}

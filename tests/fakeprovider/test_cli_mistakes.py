@@ -35,6 +35,8 @@ MISTAKES = [
     (("record", "--upstream", "file:///x", "-o", "x", "--", "false"), "must be a URL such as"),
     ((*UP, "-o", "/gone/x.yaml", "--", "false"), "there is no folder /gone"),
     ((*UP, "-o", "x", "--timeout", "nan", "--", "false"), "not a finite number"),
+    (("serve", "--watch"), "--watch: name the files or folders"),
+    ((*UP, "-o", "x.yaml", "--key-env", "NO_SUCH_KEY", "--", "true"), "--key-env NO_SUCH_KEY"),
 ]
 
 
