@@ -237,7 +237,7 @@ def _run(name: str, script: Script, conversation: Conversation) -> Reply:
         ) from None
     except ApiError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script's exit is not the server's
         _log.exception("script %r failed", name)
         raise _failed(name, f"{type(error).__name__}: {error}") from error
     if not isinstance(reply, Reply):

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import uvicorn
 
+from fakeprovider import settings
 from fakeprovider.app import MAX_BODY, App
 from fakeprovider.asgi import BODY_TIMEOUT
 from fakeprovider.catalogue import Catalogue
@@ -44,11 +45,13 @@ class Server:
     and journals what was wrong. `journal` is a file to append to, or a `Journal`, which is left
     open. `max_body` is in bytes, `body_timeout` the seconds that a body may take to come.
     `catalogue` says how calls are fitted to the client's tools, `gate` may refuse requests, `pace`
-    is how fast replies come where nothing else says so, `faults` (with their `turn` and `times`)
+    is how fast replies come where nothing else says so (a `Pace`, or a profile's name such as
+    "gpt-5.4"), `faults` (with their `turn` and `times`)
     and `chaos` go wrong whatever path and script say. `api_key` is what clients must show, None for
     any or none. `prompt_cache` reports what a cache would have served, `count` is the rule for
     prompt tokens, `search_limit` after how many searches of the service's own the Messages API
-    pauses a turn. Raises `UnknownScript`, `BadFault`, and `PortInUse` when it starts.
+    pauses a turn. Raises `UnknownScript`, `BadFault`, `BadPace`, `TypeError` for what is none of
+    these, and `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -71,10 +74,13 @@ class Server:
         prompt_cache: bool = False,
         count: CountingRule = "wire",
         search_limit: int = SEARCH_LIMIT,
-        pace: Pace | None = None,
+        pace: Pace | str | None = None,
         faults: Sequence[Fault] = (),
         chaos: Chaos | None = None,
     ) -> None:
+        settings.script(script)
+        settings.scripts(scripts)
+        trouble = Faults(orders(settings.faults(faults), settings.chaos(chaos)))
         self._owns_journal = not isinstance(journal, Journal)
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.host = host
@@ -89,8 +95,8 @@ class Server:
             strict=strict,
             catalogue=catalogue,
             gate=gate,
-            pace=pace,
-            faults=Faults(orders(faults, chaos)),
+            pace=settings.pace(pace),
+            faults=trouble,
             prompt_cache=prompt_cache,
             count=count,
             search_limit=search_limit,
