@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from math import ceil
 from typing import Any
 
 from fakeprovider.errors import ApiError
@@ -185,7 +186,7 @@ def _rate_limited(scene: Scene) -> Answer:
     left = (nothing_left[0 if scene.dialect.NAME == "messages" else 1], "0")
     answer = said.answer(scene, (*_retry_after(wait, form, scene.now), left))
     if form == "date":
-        wait = int(scene.now + wait) - scene.now  # a date has no fraction of a second
+        wait = ceil(scene.now + wait) - scene.now  # a date has no fraction of a second
     return answer if form == "none" else replace(answer, retry_after=max(0, wait))
 
 
@@ -193,7 +194,7 @@ def _retry_after(wait: float, form: str, now: float) -> Headers:
     if form == "seconds":
         return (("retry-after", f"{wait:g}"),)
     if form == "date":
-        return (("retry-after", formatdate(now + wait, usegmt=True)),)
+        return (("retry-after", formatdate(ceil(now + wait), usegmt=True)),)
     if form == "ms":
         return (("retry-after-ms", f"{wait * 1000:g}"),)
     return ()

@@ -89,8 +89,8 @@ def test_a_rate_limit_says_when_to_come_back_in_each_of_its_forms(
     assert seconds.exchange.retry_after == 2
     date = sent(dialect, "rate_limited,retry_after=30,form=date")
     told = parsedate_to_datetime(date.headers["retry-after"]).timestamp()
-    assert told == 1_800_000_030  # the request came at ...000.25: a date has no fraction
-    assert date.exchange.retry_after == 29.75
+    assert told == 1_800_000_031  # the request came at ...000.25: a date has no fraction
+    assert date.exchange.retry_after == 30.75
     ms = sent(dialect, "rate_limited,retry_after=0.25,form=ms")
     assert ms.headers["retry-after-ms"] == "250"
     assert "retry-after" not in ms.headers
