@@ -68,19 +68,24 @@ def read(words: Mapping[str, str], base: Pace | None = None) -> Pace | None:
         return replace(
             pace,
             first_token=_number(words, "latency", 1000 * pace.first_token) / 1000,
-            tokens_per_second=_number(words, "tps", pace.tokens_per_second or 0) or None,
+            tokens_per_second=_speed(words, pace),
             jitter=_number(words, "jitter", pace.jitter),
             stall=stall,
             stall_every=int(every),
         )
     except ValueError as error:
-        raise BadPace(str(error)) from None
+        told = str(error).replace("tokens_per_second", "tps").removesuffix("; or None")
+        raise BadPace(told) from None
 
 
 def _profile(name: str) -> Pace:
     if name not in PROFILES:
         raise BadPace(f"pace={name!r}: must be one of {', '.join(PROFILES)}")
     return PROFILES[name].pace
+
+
+def _speed(words: Mapping[str, str], pace: Pace) -> float | None:
+    return _number(words, "tps", 0) if "tps" in words else pace.tokens_per_second
 
 
 def _number(words: Mapping[str, str], word: str, default: float) -> float:

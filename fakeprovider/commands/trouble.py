@@ -33,13 +33,15 @@ def trouble_options(command: Callable[..., None]) -> Callable[..., None]:
         *args: Any,
         fault: tuple[str, ...],
         chaos: float | None,
-        seed: int,
+        seed: int | None,
         pace: str | None,
         latency: float | None,
         **others: Any,
     ) -> None:
         found = tuple(map(_fault, fault))
-        drawn = None if chaos is None else Chaos(chaos, seed)
+        if seed is not None and chaos is None:
+            raise click.UsageError("--seed needs --chaos SHARE beside it")
+        drawn = None if chaos is None else Chaos(chaos, seed or 0)
         command(*args, trouble=Trouble(found, drawn, _pace(pace, latency)), **others)
 
     for option in reversed(_OPTIONS):
@@ -62,10 +64,8 @@ _OPTIONS = (
     ),
     click.option(
         "--seed",
-        default=0,
-        show_default=True,
         type=click.IntRange(0, MOST_SEED - 1),
-        help="Which of the draws.",
+        help="Which of the draws of --chaos; 0 if nothing is said.",
     ),
     click.option(
         "--pace", type=click.Choice(list(pacing.PROFILES)), help="Reply as fast as this service."

@@ -23,6 +23,7 @@ MISTAKES = [
     (("serve", "--body-timeout", "inf"), "'inf' is not a finite number"),
     (("serve", "--body-timeout", "0"), "0.0 is not in the range x>0"),
     (("serve", "--chaos", "nan"), "'nan' is not a finite number"),
+    (("serve", "--seed", "5"), "--seed needs --chaos SHARE beside it"),
     (("serve", "--latency", "inf"), "'inf' is not a finite number"),
     (("serve", "--api-key", ""), "a key has at least one character"),
     (("serve", "--script", "plan;fault=x"), "is an option here, such as --fault"),

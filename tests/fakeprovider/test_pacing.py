@@ -116,6 +116,7 @@ def test_a_pace_in_words() -> None:
         ({"pace": "warp"}, "pace='warp': must be one of gemini-2.5-flash"),
         ({"latency": "soon"}, "latency='soon': must be a number"),
         ({"tps": "-1"}, "tps='-1': must be a number, 0 or more"),
+        ({"tps": "0"}, "tps must be over 0, up to [0-9,]+$"),
         ({"jitter": "2"}, "jitter must be 0 to 1"),
     ],
 )
