@@ -33,5 +33,5 @@ def test_the_page_says_how_many_clauses_there_are_and_names_what_needs_a_report(
     assert len(CONTRACT) == 20
     assert "holds twenty clauses" in PAGE
     promised = {clause.name for clause in CONTRACT.values() if clause.promise}
-    table = PAGE[PAGE.index("| report |") : PAGE.index("A command is checked")]
+    table = PAGE[PAGE.index("| `Report` |") : PAGE.index("A command is checked")]
     assert promised <= set(re.findall(r"`(\w+)`", table))
