@@ -299,7 +299,7 @@ def test_a_condition_that_cannot_be_asked_is_refused_before_anything_is_sent() -
         (TruncatedReplies(5), says("x", finish="length"), 5),
         (EmptyReplies(4), says("x", finish="length"), 3),
     ],
-    ids=str,
+    ids=["empty", "joined", "truncated", "the other"],
 )
 def test_a_limit_on_fruitless_replies_that_is_given_replaces_the_default_one(
     limit: Condition, reply: Any, sent: int
