@@ -9,6 +9,7 @@ from threading import Lock
 from fakeprovider.errors import ApiError
 from fakeprovider.job import Job
 from fakeprovider.journal import Exchange
+from fakeprovider.plural import counted
 from fakeprovider.tally import Tally
 from fakeprovider.verdict import ANY, ClauseResult, failing
 
@@ -34,19 +35,20 @@ class Gates:
         """What a finished run was not held to: what was demanded, and what it was."""
         found = []
         if self.max_requests is not None and tally.requests > self.max_requests:
-            found.append(f"more than {self.max_requests} requests (--max-requests)")
+            found.append(f"more than {counted(self.max_requests, 'request')} (--max-requests)")
         if self.max_tokens is not None and tally.tokens > self.max_tokens:
             found.append(f"{tally.tokens} tokens, at most {self.max_tokens} (--max-tokens)")
         if self.no_violations and tally.violations:
-            found.append(f"{len(tally.violations)} violations (--no-violations)")
+            found.append(f"{counted(len(tally.violations), 'violation')} (--no-violations)")
         if self.expect_turns is not None:
             least, most = self.expect_turns
             if not least <= tally.turns <= most:
                 told = f"{least}" if least == most else f"{least} to {most}"
-                found.append(f"{tally.turns} turns, expected {told} (--expect-turns)")
+                found.append(f"{counted(tally.turns, 'turn')}, expected {told} (--expect-turns)")
         if tally.script_errors and not self.allow_script_errors:
+            errors = counted(len(tally.script_errors), "script error")
             found.append(
-                f"{len(tally.script_errors)} script errors (--allow-script-errors lets them pass); "
+                f"{errors} (--allow-script-errors lets them pass); "
                 f"the first: {tally.script_errors[0]}"
             )
         if self.fail_on:
@@ -105,7 +107,7 @@ class Guard:
     def _reason(self) -> str:
         limit, tokens = self.gates.max_requests, self.gates.max_tokens
         if limit is not None and self._admitted > limit:
-            return f"its {limit} requests (--max-requests)"
+            return f"its {counted(limit, 'request')} (--max-requests)"
         if tokens is not None and self.tally.tokens > tokens:
             return f"{self.tally.tokens} tokens, more than {tokens} (--max-tokens)"
         return ""

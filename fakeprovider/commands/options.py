@@ -173,7 +173,13 @@ def check_folder(output: Path) -> None:
     if not folder.is_dir():
         raise click.UsageError(f"cannot write {output}: there is no folder {folder}")
     if not os.access(output if output.exists() else folder, os.W_OK):
-        raise click.UsageError(f"cannot write {output}: permission denied")
+        why = "the disk is read-only" if _read_only(folder) else "permission denied"
+        raise click.UsageError(f"cannot write {output}: {why}")
+
+
+def _read_only(folder: Path) -> bool:
+    """Whether nobody can write there (POSIX)."""
+    return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def check_writable(journal: Path | None) -> None:

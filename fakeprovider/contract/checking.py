@@ -16,6 +16,7 @@ from fakeprovider.contract.limits import Adapter, Report
 from fakeprovider.contract.trial import Stage, Trial
 from fakeprovider.kit import FakeProvider
 from fakeprovider.kit.inline import Mapped
+from fakeprovider.plural import counted
 from fakeprovider.verdict import ClauseResult, UnknownClause
 
 
@@ -136,7 +137,7 @@ def _why(trial: Trial, patience: float) -> str:
     if not trial.exchanges:
         return "it made no request"
     if not trial.ended:
-        return f"it did not end: it made {len(trial.exchanges)} requests"
+        return f"it did not end: it made {counted(len(trial.exchanges), 'request')}"
     wrong = next(one for one in trial.exchanges if one.status >= 400)
     return f"request {wrong.number} was refused: {wrong.status} {wrong.error}"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fakeprovider.faults import unstruck
 from fakeprovider.journal import Exchange
+from fakeprovider.plural import counted
 
 if TYPE_CHECKING:
     from fakeprovider.kit.run import Run
@@ -64,7 +65,9 @@ def _silent(run: Run) -> str:
 def _refused(run: Run) -> list[str]:
     if not run.refused:
         return []
-    return [f"{run.refused} request(s) were refused: the run had had its max_requests"]
+    were = "was" if run.refused == 1 else "were"
+    told = f"{counted(run.refused, 'request')} {were} refused"
+    return [f"{told}: the run had had its max_requests"]
 
 
 def _unanswered(run: Run) -> list[str]:
@@ -102,9 +105,12 @@ def _unused(run: Run) -> list[str]:
     if served >= run.turns_expected:
         return []
     if not seen:
-        return [f"no turn was asked for, and the script has {run.turns_expected} turns"]
-    left = ", ".join(map(str, range(served, run.turns_expected)))
-    return [
-        f"turns {left} (of 0 to {run.turns_expected - 1}) were never asked for; the last request "
-        f"was for turn {served - 1}"
-    ]
+        return [f"no turn was asked for, and the script has {counted(run.turns_expected, 'turn')}"]
+    last = run.turns_expected - 1
+    left = ", ".join(map(str, range(served, last + 1)))
+    told = (
+        f"turn {left} (of 0 to {last}) was"
+        if served == last
+        else f"turns {left} (of 0 to {last}) were"
+    )
+    return [f"{told} never asked for; the last request was for turn {served - 1}"]

@@ -82,6 +82,8 @@ class FakeProvider:
         Raises `UnknownScript`, `BadScripts`, `BadFault`, and `TypeError` for what is no script.
         """
         __tracebackhide__ = True
+        if max_requests is not None and max_requests < 0:
+            raise ValueError(f"max_requests={max_requests}: must be 0 or more")
         given = inline.read(script)
         wrong = inline.fault_path(fault) + inline.chaos_path(chaos, seed)
         server = self._served(strict, in_process)

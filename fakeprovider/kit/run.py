@@ -14,6 +14,7 @@ from fakeprovider.errors import ApiError
 from fakeprovider.journal import Exchange, Usage
 from fakeprovider.kit.problems import problems, shown_name
 from fakeprovider.kit.transcript import transcript
+from fakeprovider.plural import counted
 from fakeprovider.tally import Tally
 from fakeprovider.verdict import ClauseResult, Facts, verdict
 
@@ -159,7 +160,8 @@ class Run:
         turns, most = self.tally.turns, least if most is None else most
         if not least <= turns <= most:
             told = f"{least}" if least == most else f"{least} to {most}"
-            self._fail(f"{turns} turns were taken, expected {told}")
+            were = "was" if turns == 1 else "were"
+            self._fail(f"{counted(turns, 'turn')} {were} taken, expected {told}")
 
     def assert_called(self, tool: str, *, times: int | None = None) -> None:
         """The model asked for this tool, `times` times (None: at least once)."""
@@ -196,7 +198,7 @@ class Run:
             enough = self._max_requests is not None and self._admitted > self._max_requests
             self.refused += enough
         if enough:
-            told = f"its {self._max_requests} requests (max_requests)"
+            told = f"its {counted(self._max_requests or 0, 'request')} (max_requests)"
             if self.on_refusal is not None:
                 self.on_refusal(told)
             raise ApiError(400, f"This run has had {told}.", code="run_ended", retry=False)
@@ -262,4 +264,6 @@ class Run:
 
     def __repr__(self) -> str:
         tally: Any = self.tally
-        return f"<Run {self.key!r} of {shown_name(self.script)}: {tally.requests} requests>"
+        return (
+            f"<Run {self.key!r} of {shown_name(self.script)}: {counted(tally.requests, 'request')}>"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fakeprovider.journal import Exchange
+from fakeprovider.plural import counted
 
 _MOST = 40  # lines; of a longer run the middle is left out
 _CLIP = 100
@@ -48,4 +49,4 @@ def _words(exchange: Exchange) -> Iterator[str]:
 def _total(exchanges: Sequence[Exchange]) -> str:
     told = [one.usage for one in exchanges if one.usage is not None]
     into, out = sum(u.prompt_tokens for u in told), sum(u.completion_tokens for u in told)
-    return f"total {into:7,} {out:6,}  {len(exchanges)} requests"
+    return f"total {into:7,} {out:6,}  {counted(len(exchanges), 'request')}"

@@ -40,7 +40,7 @@ class Facts:
     the only one that was meant to end it; with `wrap_up` one more request without tools was
     declared. `ended` says whether the run ended by itself, or had to be stopped. `polling` names
     tools that may answer the same again and again, `destructive` those whose effects need an
-    approval (None: those whose name says so).
+    approval (None: those whose name says so). Raises `ValueError` for a cap below 0.
     """
 
     effects: Sequence[Effect] | None = None
@@ -49,6 +49,10 @@ class Facts:
     wrap_up: bool = False
     polling: frozenset[str] = field(default_factory=frozenset)
     destructive: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.cap is not None and self.cap < 0:
+            raise ValueError(f"cap={self.cap}: must be 0 or more")
 
     def destroys(self, tool: str) -> bool:
         """Whether this tool's effects need an approval."""

@@ -57,6 +57,18 @@ def test_a_recording_that_cannot_be_written_is_told_before_anything_runs(tmp_pat
     assert (result.exit_code, "permission denied" in result.output) == (2, True)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="POSIX tells it")
+def test_a_recording_on_a_read_only_disk_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a disk that is mounted so; its folder's mode would say that it can be written."""
+    mounted = os.statvfs("/")
+    flags = (*mounted[:8], mounted.f_flag | os.ST_RDONLY, *mounted[9:])
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(flags))
+    result = CliRunner().invoke(main, [*UP, "-o", "x.yaml", "--", "false"])
+    assert result.exit_code == 2
+    assert "cannot write x.yaml: the disk is read-only" in result.output
+
+
 def test_a_command_that_cannot_be_started_is_told_by_record(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, [*UP, "-o", str(tmp_path / "x.yaml"), "--", "/gone"])
     assert result.exit_code == 127

@@ -168,7 +168,7 @@ def test_violations_are_counted_and_fail_the_run_if_they_shall() -> None:
     assert driven(agent(source)).status == 0
     done = driven(agent(source), gates=Gates(no_violations=True))
     assert done.status == 3
-    assert done.failures == ("1 violations (--no-violations)",)
+    assert done.failures == ("1 violation (--no-violations)",)
     assert "exchange 1, message 1: no tool result" in done.tally.violations[0]
     lenient = driven(agent(source), gates=Gates(no_violations=True), strict=False)
     assert (lenient.status, lenient.tally.errors) == (3, 0)
@@ -254,7 +254,7 @@ def test_a_script_error_fails_the_run_though_the_agent_swallows_it(
     assert result.exit_code == 3
     assert "  script errors 1\n    exchange " in result.output
     assert f"({code})" in result.output
-    assert "GATE FAILED: 1 script errors" in result.output
+    assert "GATE FAILED: 1 script error" in result.output
     lenient = CliRunner().invoke(main, ["exec", "--allow-script-errors", "--json", *options[1:]])
     assert lenient.exit_code == 0
     assert "'mine'" in json.loads(lenient.stdout)["script_errors"][0]

@@ -71,7 +71,7 @@ def test_what_is_left_over_or_wrong_fails_the_test_by_name_and_shows_the_transcr
             "E*2 turns were taken, expected 3",
             "E*'delete_file' was called 0 times, expected at least once; "
             "called were: list_files × 2",
-            "script 'inline': turns 1 (of 0 to 1) were never asked for*",
+            "script 'inline': turn 1 (of 0 to 1) was never asked for*",
             "E*test_unmarked asks for fake_run and is not marked*",
             ">*run.assert_turns(3)",
             '>*with fake_provider.run([[]"done", ask("list_files"), "never"[]]):',

@@ -10,7 +10,8 @@ from fakeprovider import Fault
 from fakeprovider.faults import BadFault
 from fakeprovider.journal import Exchange, Usage
 from fakeprovider.kit import FakeProvider
-from fakeprovider.verdict import ClauseResult
+from fakeprovider.plural import counted
+from fakeprovider.verdict import ClauseResult, Facts
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,15 @@ def test_an_exchange_and_a_clause_print_as_a_line_and_keep_their_fields() -> Non
     found = ClauseResult("cap", "fail", "2 calls under a cap of 1", (2,), "why", "link")
     assert repr(found) == "<cap: fail, 2 calls under a cap of 1>"
     assert found.rationale == "why"
+
+
+def test_a_limit_below_zero_is_refused() -> None:
+    with FakeProvider() as provider, pytest.raises(ValueError, match="max_requests=-1: must be 0"):
+        provider.run("plan", max_requests=-1)
+    with pytest.raises(ValueError, match="cap=-1: must be 0 or more"):
+        Facts(cap=-1)
+
+
+@pytest.mark.parametrize(("number", "told"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])
+def test_a_number_agrees_with_its_noun(number: int, told: str) -> None:
+    assert counted(number, "turn") == told
