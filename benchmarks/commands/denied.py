@@ -8,11 +8,12 @@ from benchmarks.amounts import COUNT
 from benchmarks.options import Options, cacheable, drivable, run_options
 from benchmarks.policies import Policy
 from benchmarks.report import Report
-from benchmarks.session import bench, show
+from benchmarks.session import bench, report_of, run_rows, show
 from harness import MaxTurns, Settings
 from scenarios import find
 
 CAP = 12
+MENDED = Policy("mended (recover)", MaxTurns(20), Settings(errors="instructive"))
 
 
 @click.command(short_help="An error that no retry can mend, and who notices.")
@@ -23,15 +24,20 @@ CAP = 12
 def denied(cap: int, options: Options) -> None:
     """A file that may not be read, asked for until something stops the run.
 
-    The first row treats a permanent error like any other; then the model is told that a retry is
-    pointless (this script does not listen); then a permanent error ends the run.
+    The first row, to compare with, is an error that the model can mend (`bench recover`). The next
+    treats a permanent error like any other; then the model is told that a retry is pointless (this
+    script does not listen); then a permanent error ends the run.
     """
     show(report(options, cap), options)
 
 
 def report(options: Options, cap: int = CAP) -> Report:
     """The rows of this scenario."""
-    return bench(find("denied"), policies(cap), options)
+    if options.command:
+        return bench(find("denied"), policies(cap), options)
+    rows = run_rows(find("recover"), [MENDED], options)
+    rows += run_rows(find("denied"), policies(cap), options)
+    return report_of("denied", rows, options)
 
 
 def policies(cap: int) -> list[Policy]:
