@@ -85,7 +85,7 @@ TRIALS = (
     Trial(MaxCost("0.05", reserve=True), "spender", "plan"),
     Trial(ContextWindow(16_000), "overflow", "long"),
     Trial(Deadline(1), "stalled", "plan"),
-    Trial(ActiveTime(1), "runaway;latency=400", "publish"),
+    Trial(ActiveTime(1), "runaway;latency=550", "publish"),
     Trial(RepeatedCalls(3), "cycle", "polling"),
     Trial(NoProgress(rounds=3), "fruitless", "long"),
     Trial(NoProgress("failing", rounds=3), "circling", "fixer"),
