@@ -69,12 +69,17 @@ def _limits(here: Session) -> Condition | None:
     return reduce(or_, limits) if limits else None
 
 
+ESTIMATED = "~ in part an estimate: what was lost is charged at the most that it may have cost"
+
+
 def _tell(state: RunState, here: Session) -> None:
     if state.answer:
         click.echo(state.answer)
-    cost = "cost unknown" if state.unpriced else f"${state.cost_usd:f}"
+    cost = "cost unknown" if state.unpriced else f"{'~' * state.estimated}${state.cost_usd:f}"
     verified = " · verified" if state.verified else ""
     tell(f"{state.status}: {state.stop} · {counted(len(state.turns), 'turn')} · {cost}{verified}")
+    if state.estimated and not state.unpriced:
+        tell(ESTIMATED)
     if state.resumable:
         stop = state.stop
         tell(advice(state.run_id, stop.kind, stop.limit) if stop else advice(state.run_id))

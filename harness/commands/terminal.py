@@ -72,7 +72,9 @@ def _words(event: Event) -> str:
         case RequestRetried():
             return f"  asking again in {event.wait:.1f} s: {event.message}"
         case RequestLost():
-            return f"  request lost: {event.why}"
+            counts = f"{event.prompt_tokens:,} in, {event.completion_tokens:,} out"
+            cost = "" if event.cost_usd is None else f", ${event.cost_usd:f}"
+            return f"  request lost: {event.why}; charged with {counts}{cost}"
         case LateEffect():
             return f"  {event.tool} ended after it was given up"
         case Note():
