@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import signal
 import sys
@@ -96,6 +97,8 @@ class _Ended:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.status = 128 + number
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job
+            # the event loop does not take this one as its own: a task that it tears is no news
+            logging.getLogger("asyncio").setLevel(logging.CRITICAL)
             raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
