@@ -1,4 +1,4 @@
-"""SIGTERM in a shell's background job, where the event loop does not take interruptions as its own."""
+"""SIGTERM in a background job, where the event loop does not take an interruption as its own."""
 
 from __future__ import annotations
 
