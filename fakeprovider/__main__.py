@@ -1,5 +1,19 @@
 """`python -m fakeprovider`: the command line."""
 
-from fakeprovider.entry import main
+from __future__ import annotations
 
-main()
+import signal
+import sys
+
+
+def main() -> None:
+    """Load the command line and run it."""
+    try:
+        from fakeprovider.cli import main as run  # late, so that the interruption is met here
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    run(prog_name="fakeprovider")
+
+
+if __name__ == "__main__":
+    main()

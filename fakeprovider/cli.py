@@ -11,17 +11,16 @@ from typing import Any
 import click
 
 from fakeprovider import commands, tokens
-from fakeprovider.app import MAX_BODY
-from fakeprovider.asgi import BODY_TIMEOUT
-from fakeprovider.catalogue import Catalogue
-from fakeprovider.commands.numbers import Finite
-from fakeprovider.commands.options import check_writable, client_options, scripts
-from fakeprovider.commands.trouble import Trouble, trouble_options
+from fakeprovider.commands.fault_options import Trouble, trouble_options
+from fakeprovider.commands.options import Finite, check_writable, client_options, scripts
+from fakeprovider.commands.watching import watching
 from fakeprovider.completion import SEARCH_LIMIT
-from fakeprovider.provider import CountingRule
+from fakeprovider.fitting.tool_mapping import Catalogue
 from fakeprovider.scripts import UnknownScript, describe, discover
 from fakeprovider.server import PortInUse, Server
-from fakeprovider.watching import watching
+from fakeprovider.serving.app import MAX_BODY
+from fakeprovider.serving.asgi import BODY_TIMEOUT
+from fakeprovider.serving.provider import CountingRule
 
 _SERVE = """Answer as an LLM provider that follows a script.
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from fakeprovider import tokens
 from fakeprovider.conversation import Call, Conversation
-from fakeprovider.counting import calls_json, completion_count
+from fakeprovider.parsing.counting import calls_json, completion_count
 from fakeprovider.replies import (
     Fault,
     Finish,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from fakeprovider.history import History
+from fakeprovider.parsing.history import History
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 

@@ -1,8 +1,13 @@
-"""An error that a client is answered with, before a dialect gives it its shape."""
+"""A number with its noun."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 request`, `2 requests`; for nouns that take an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 class ApiError(Exception):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from types import MappingProxyType
 
-from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Pace
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from fakeprovider.kit import FakeProvider, Run
+    from fakeprovider.testing import FakeProvider, Run
 
 MARKER = "fake_provider"
 _provider = pytest.StashKey["FakeProvider"]()
@@ -39,7 +39,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def fake_provider(request: pytest.FixtureRequest) -> Iterator[FakeProvider]:
     """A scripted provider for the session: `with fake_provider.run("runaway") as run: ...`."""
-    from fakeprovider.kit import FakeProvider
+    from fakeprovider.testing import FakeProvider
 
     provider = FakeProvider(_current_test)
     request.config.stash[_provider] = provider

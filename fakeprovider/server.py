@@ -17,16 +17,16 @@ from urllib.parse import quote
 import uvicorn
 
 from fakeprovider import settings
-from fakeprovider.app import MAX_BODY, App
-from fakeprovider.asgi import BODY_TIMEOUT
-from fakeprovider.catalogue import Catalogue
 from fakeprovider.completion import SEARCH_LIMIT
+from fakeprovider.delivery.transport import protocol_class
 from fakeprovider.faults import Chaos, Faults, orders
+from fakeprovider.fitting.tool_mapping import Catalogue
 from fakeprovider.journal import Journal
-from fakeprovider.provider import CountingRule, Gate, Provider
 from fakeprovider.replies import Fault, Pace
 from fakeprovider.scripts import Script, discover
-from fakeprovider.transport import protocol_class
+from fakeprovider.serving.app import MAX_BODY, App
+from fakeprovider.serving.asgi import BODY_TIMEOUT
+from fakeprovider.serving.provider import CountingRule, Gate, Provider
 
 _GRACE = 0.25  # seconds that open streams have to end once the server is told to stop
 _BACKLOG = 2048

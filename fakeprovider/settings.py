@@ -16,7 +16,7 @@ def script(given: Any) -> None:
         return
     raise TypeError(
         f"script={given!r} is no script: pass a name or a function; for replies, "
-        "Replies(...) from fakeprovider.listed"
+        "Replies(...) from fakeprovider.scripts.reply_sequence"
     )
 
 

@@ -16,8 +16,8 @@ from hypothesis.strategies import SearchStrategy
 
 from fakeprovider.conversation import Offered
 from fakeprovider.faults import FAULTS, Kind
-from fakeprovider.listed import Replies
 from fakeprovider.replies import Fault, Refusal, Reply, Text, ToolCall, call
+from fakeprovider.scripts.reply_sequence import Replies
 
 Messages: TypeAlias = list[dict[str, Any]]
 """Chat messages, as a client sends them."""

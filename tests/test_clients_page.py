@@ -13,7 +13,7 @@ import httpx
 import pytest
 import yaml
 
-from fakeprovider.presets import PRESETS
+from fakeprovider.fitting.client_presets import PRESETS
 from fakeprovider.server import Server
 
 PAGE = (Path(__file__).parents[1] / "docs" / "clients.md").read_text()

@@ -31,7 +31,8 @@ def test_what_is_copied_is_there_and_is_all_that_the_package_needs() -> None:
     copied = [word for text in arguments("COPY") for word in text.split()[:-1]]
     assert all((ROOT / name).exists() for name in copied)
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    packages = wanted["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    folders = wanted["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    packages = {folder.partition("/")[0] for folder in folders}
     named = [wanted["project"]["readme"], *wanted["project"]["license-files"], "pyproject.toml"]
     assert sorted(copied) == sorted([*packages, *named])
 

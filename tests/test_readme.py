@@ -32,7 +32,7 @@ def test_a_python_block_runs_and_prints_what_its_comment_says(code: str) -> None
 def test_the_table_is_what_the_command_prints() -> None:
     (table,) = (code for kind, code in BLOCKS if kind == "text" and code.startswith("runaway"))
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "50"],
+        [sys.executable, "-P", "-m", "fakeprovider_bench", "runaway", "--cap", "50"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -93,7 +93,7 @@ def test_the_script_in_yaml_is_right(tmp_path: Path) -> None:
 
 
 def test_the_loop_is_as_long_as_it_says() -> None:
-    loop = Path(__file__).parents[1] / "harness" / "loop.py"
+    loop = Path(__file__).parents[1] / "harness" / "fakeprovider_harness" / "loop.py"
     assert f"The loop itself is {len(loop.read_text().splitlines())} lines" in README
 
 

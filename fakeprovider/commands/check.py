@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -39,3 +40,14 @@ def check(context: click.Context, paths: tuple[Path, ...]) -> None:
         click.echo(f"{wrong} problem{'s' * (wrong > 1)}", err=True)
         context.exit(1)
     click.echo(f"{len(right)} script{'s' * (len(right) != 1)} right: {', '.join(right)}")
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of YAML scripts.
+
+    \b
+      fakeprovider schema > script.schema.json
+      # yaml-language-server: $schema=script.schema.json
+    """
+    click.echo(json.dumps(yamlscripts.json_schema(), indent=2))

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import click
 
-from fakeprovider import params
-from fakeprovider.catalogue import Catalogue
-from fakeprovider.commands.numbers import Finite
-from fakeprovider.commands.options import check_writable, client_options, gate_options, scripts
+from fakeprovider.commands.fault_options import Trouble, trouble_options
+from fakeprovider.commands.options import (
+    Finite,
+    check_writable,
+    client_options,
+    gate_options,
+    scripts,
+)
 from fakeprovider.commands.summary import summary, told
-from fakeprovider.commands.trouble import Trouble, trouble_options
-from fakeprovider.driven import Drive, drive
-from fakeprovider.gates import Gates
+from fakeprovider.driving.command_run import Drive, drive
+from fakeprovider.driving.gates import Gates
+from fakeprovider.fitting.tool_mapping import Catalogue
 from fakeprovider.scripts import UnknownScript
+from fakeprovider.serving import path_options
 from fakeprovider.verdict import LEDGER_ONLY
 
 _HELP = """Run COMMAND against a provider of its own, and say what it did.
@@ -157,6 +162,6 @@ def _check_options(script: str) -> None:
     options = script.partition(";")[2]
     try:
         if options:
-            params.parse(options)
-    except params.BadParameter as error:
+            path_options.parse(options)
+    except path_options.BadParameter as error:
         raise click.UsageError(f"--script {script!r}: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -14,9 +15,9 @@ from typing import Any, TypeAlias
 import click
 
 from fakeprovider import yamlscripts
-from fakeprovider.catalogue import Catalogue, Target
-from fakeprovider.gates import Gates
-from fakeprovider.presets import PRESETS
+from fakeprovider.driving.gates import Gates
+from fakeprovider.fitting.client_presets import PRESETS
+from fakeprovider.fitting.tool_mapping import Catalogue, Target
 from fakeprovider.verdict import CLAUSES
 from fakeprovider.yamlscripts import BadScripts, FileScript
 
@@ -190,3 +191,16 @@ def check_writable(journal: Path | None) -> None:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise click.UsageError(f"cannot write the journal {journal}: {why}") from error
+
+
+class Finite(click.FloatRange):
+    """A number within bounds that is one; click takes `nan` for one in any range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number; fails for what is none."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number

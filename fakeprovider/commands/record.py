@@ -11,12 +11,11 @@ from urllib.parse import SplitResult, urlsplit
 import click
 from click.core import ParameterSource
 
-from fakeprovider.commands.numbers import Finite
-from fakeprovider.commands.options import check_folder
-from fakeprovider.driven import base_urls
+from fakeprovider.commands.options import Finite, check_folder
+from fakeprovider.driving.command_run import base_urls
+from fakeprovider.driving.supervisor import Supervisor
 from fakeprovider.recording.book import Book, known_secrets, to_yaml
-from fakeprovider.recording.secrets import without_secrets
-from fakeprovider.supervise import Supervisor
+from fakeprovider.recording.proxy import without_secrets
 from fakeprovider.yamlscripts import read_script
 
 if TYPE_CHECKING:

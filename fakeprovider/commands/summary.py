@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fakeprovider.driven import Driven
-from fakeprovider.supervise import Ended
+from fakeprovider.driving.command_run import Driven
+from fakeprovider.driving.supervisor import Ended
 from fakeprovider.verdict import ClauseResult, render, to_json
 
 _SHOWN = 10

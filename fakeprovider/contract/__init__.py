@@ -1,15 +1,10 @@
 """The contract of an agent loop that stops: `check_stop_contract`."""
 
-from fakeprovider.contract.case import Case
-from fakeprovider.contract.checking import (
-    CannotRun,
-    ContractBroken,
-    Failure,
-    check_stop_contract,
-)
+from fakeprovider.contract.agents import Limits, OfferedTool, Report
+from fakeprovider.contract.checking import CannotRun, ContractBroken, Failure, check_stop_contract
 from fakeprovider.contract.clause import ContractClause
 from fakeprovider.contract.clauses import CONTRACT
-from fakeprovider.contract.limits import Limits, OfferedTool, Report
+from fakeprovider.contract.trial import Case
 
 __all__ = [
     "CONTRACT",

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 
 from fakeprovider.contract import scripts
-from fakeprovider.contract.case import Case
+from fakeprovider.contract.agents import Adapter, Command, Report
 from fakeprovider.contract.clause import ContractClause
 from fakeprovider.contract.clauses import CONTRACT
-from fakeprovider.contract.commands import Command
-from fakeprovider.contract.limits import Adapter, Report
-from fakeprovider.contract.trial import Stage, Trial
-from fakeprovider.kit import FakeProvider
-from fakeprovider.kit.inline import Mapped
-from fakeprovider.plural import counted
+from fakeprovider.contract.trial import Case, Stage, Trial
+from fakeprovider.errors import counted
+from fakeprovider.testing import FakeProvider
+from fakeprovider.testing.inline_scripts import Mapped
 from fakeprovider.verdict import ClauseResult, UnknownClause
 
 

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 from hypothesis.strategies import SearchStrategy
 
-from fakeprovider.contract.case import Case
-from fakeprovider.contract.limits import Report
-from fakeprovider.contract.trial import Trial
+from fakeprovider.contract.agents import Report
+from fakeprovider.contract.trial import Case, Trial
 from fakeprovider.journal import Exchange
 from fakeprovider.verdict import CLAUSES as WIRE
 from fakeprovider.verdict import ClauseResult, Outcome, verdict

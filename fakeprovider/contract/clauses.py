@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from fakeprovider.contract import scripts
+from fakeprovider.contract.agents import ADD, DELEGATE, DELETE
 from fakeprovider.contract.clause import (
     ContractClause,
     Judged,
@@ -16,7 +17,6 @@ from fakeprovider.contract.clause import (
     passed,
 )
 from fakeprovider.contract.trial import Trial
-from fakeprovider.contract.workspace import ADD, DELEGATE, DELETE
 from fakeprovider.journal import Exchange
 from fakeprovider.verdict import verdict
 

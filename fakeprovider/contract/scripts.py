@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from fakeprovider.contract.case import Case
-from fakeprovider.contract.workspace import ADD, DELEGATE, DELETE, READ
+from fakeprovider.contract.agents import ADD, DELEGATE, DELETE, READ
+from fakeprovider.contract.trial import Case
 from fakeprovider.conversation import Conversation
-from fakeprovider.listed import Replies
 from fakeprovider.replies import Fault, Pace, Reply, Text, ToolCall, ask, call, say
+from fakeprovider.scripts.reply_sequence import Replies
 
 _SLOW = 30.0  # seconds; longer than anybody waits for a run to end
 

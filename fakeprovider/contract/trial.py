@@ -1,4 +1,4 @@
-"""A case played with an agent, and what came of it."""
+"""One case of the contract: what the model does, under which limits, and what goes wrong."""
 
 from __future__ import annotations
 
@@ -7,20 +7,57 @@ import inspect
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import structs
 
-from fakeprovider.contract.case import Case
-from fakeprovider.contract.limits import Adapter, Limits, Report
-from fakeprovider.contract.workspace import Workspace
+from fakeprovider.contract.agents import Adapter, Limits, Report, Workspace
+from fakeprovider.conversation import Conversation
 from fakeprovider.journal import Exchange
-from fakeprovider.kit import FakeProvider, Run
-from fakeprovider.kit.inline import Mapped
+from fakeprovider.replies import Fault, Reply
+from fakeprovider.testing import FakeProvider, Run
+from fakeprovider.testing.inline_scripts import Mapped
 from fakeprovider.verdict import Effect, Facts
+
+
+@dataclass(frozen=True)
+class Case:
+    """Prints as what to paste.
+
+    `script` is what the model does. `turns` and `tokens` limit the run, `resumed` is the limit of
+    turns of a second leg (None: there is none). `fault` goes wrong on the way. `approves` is what
+    the person says. With `dies` the process is gone at the first effect, and the run is resumed.
+    `cancel` is the turn (from 0) that is under way when the run is cancelled.
+    """
+
+    script: Callable[[Conversation], Reply]
+    turns: int | None = 10
+    tokens: int | None = None
+    resumed: int | None = None
+    fault: Fault | None = None
+    approves: bool = True
+    dies: bool = False
+    cancel: int | None = None
+
+    def __repr__(self) -> str:
+        shown = [f"    {one.name}={_indented(getattr(self, one.name))}," for one in _told(self)]
+        return "\n".join(["Case(", *shown, ")"])
+
+
+def _told(case: Case) -> list[Any]:
+    own = fields(case)
+    return [one for one in own if one.name == "script" or getattr(case, one.name) != one.default]
+
+
+def _indented(value: Any) -> str:
+    shown = repr(value)
+    if isinstance(value, Fault):
+        shown = f"Fault({value.name!r}, {dict(value.params)!r})"
+    return shown.replace("\n", "\n    ")
+
 
 _SPARE = 6  # requests over the limit of turns before a run is ended
 PROMPTLY = 3.0

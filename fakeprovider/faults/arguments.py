@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from fakeprovider.completion import Completion
-from fakeprovider.faults import deltas
+from fakeprovider.faults import events
 from fakeprovider.faults.content import answered
 from fakeprovider.faults.events import decode, encode, read_all
 from fakeprovider.faults.kind import Asked, Kind, Param, Scene
-from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Block, Finish, ToolCall
 
 
@@ -93,9 +93,9 @@ def _nothing_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     for event in read_all(frames):
         if scene.values["form"] != "none":
             yield event.frame
-        elif calls := deltas.chat_calls(event):
-            yield deltas.with_calls(event, [_without_arguments(call) for call in calls]).frame
-        elif event.name != "content_block_delta" or deltas.arguments(event) is None:
+        elif calls := events.chat_calls(event):
+            yield events.with_calls(event, [_without_arguments(call) for call in calls]).frame
+        elif event.name != "content_block_delta" or events.arguments(event) is None:
             yield event.frame
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from fakeprovider.faults import deltas
+from fakeprovider.faults import events as deltas
 from fakeprovider.faults.events import Event, decode, each, encode, read_all
 from fakeprovider.faults.kind import CHAT, STREAM, Kind, Param, Scene
-from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.dialect import Frame
 
 Delta = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
 from fakeprovider.faults.kind import Kind, Param, Scene
-from fakeprovider.steps import Cut, Hold, Piece, Start, Step
 
 _AT = Param("at", 0.5, "the fraction of the body that is sent", most=1)
 _SILENCE = Param("seconds", 600.0, "seconds of silence; the reply comes after them", most=86_400)

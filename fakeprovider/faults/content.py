@@ -10,7 +10,7 @@ from fakeprovider.completion import Completion, complete
 from fakeprovider.faults.events import decode
 from fakeprovider.faults.kind import CHAT, Answer, Asked, Kind, Param, Scene
 from fakeprovider.faults.status import Said
-from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Block, Fault, Finish, Text, Thinking, ToolCall
 
 _MARK = "\ue0dd"  # private use; its bytes become the lone surrogate's escape

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fakeprovider.completion import Completion, complete
-from fakeprovider.faults import deltas
+from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
+from fakeprovider.faults import events as deltas
 from fakeprovider.faults.content import answered
 from fakeprovider.faults.events import Event, read, read_all, write_all
 from fakeprovider.faults.kind import STREAM, Asked, Kind, Param, Scene
-from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Text, ToolCall
-from fakeprovider.steps import Cut, Hold, Piece, Start, Step
 
 _AFTER = Param("after", 3, "tokens that are sent before")
 _HOW = Param(

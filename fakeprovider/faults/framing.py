@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fakeprovider.delivery.steps import Hold, Piece, Step
 from fakeprovider.faults.kind import STREAM, Kind, Param, Scene
-from fakeprovider.protocols.base import Frame
-from fakeprovider.steps import Hold, Piece, Step
+from fakeprovider.protocols.dialect import Frame
 
 _COMMENTS = {
     "processing": b": PROCESSING\n\n",

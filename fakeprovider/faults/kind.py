@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation
-from fakeprovider.protocols.base import Dialect, Frame
+from fakeprovider.delivery.steps import Headers, Step
+from fakeprovider.protocols.dialect import Dialect, Frame
 from fakeprovider.replies import Reply
-from fakeprovider.steps import Headers, Step
 
 Group: TypeAlias = Literal[
     "status", "connection", "stream", "framing", "calls", "usage", "content", "counting"

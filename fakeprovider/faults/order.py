@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
 
-from fakeprovider.faults import deltas
+from fakeprovider.faults import events as deltas
 from fakeprovider.faults.events import Event, decode, each, read_all
 from fakeprovider.faults.kind import ALL, MESSAGES, STREAM, Kind, Scene
-from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.dialect import Frame
 
 _PLACE = {"messages": "index", "responses": "output_index"}
 

@@ -15,7 +15,6 @@ from fakeprovider.faults import (
     calls,
     connection,
     content,
-    counting,
     ends,
     framing,
     order,
@@ -24,10 +23,10 @@ from fakeprovider.faults import (
 )
 from fakeprovider.faults.kind import BadFault, Kind, Values
 
-_MODULES = (status, connection, ends, framing, calls, order, usage, content, arguments, counting)
+_MODULES = (status, connection, ends, framing, calls, order, usage, content, arguments)
 
 FAULTS: Mapping[str, Kind] = MappingProxyType(
-    {kind.name: kind for kind in chain.from_iterable(module.KINDS for module in _MODULES)}
+    {kind.name: kind for kind in chain(*(module.KINDS for module in _MODULES), usage.COUNT_KINDS)}
 )
 """Every fault there is."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from fakeprovider.attempts import Attempts
 from fakeprovider.conversation import Conversation
+from fakeprovider.faults.attempts import Attempts
 from fakeprovider.faults.chaos import Chaos
 from fakeprovider.faults.kind import Kind
 from fakeprovider.faults.registry import Plan, plan

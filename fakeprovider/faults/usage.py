@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fakeprovider.faults import deltas
+from fakeprovider.faults import events
 from fakeprovider.faults.events import Event, decode, each, edit, encode, read_all
-from fakeprovider.faults.kind import CHAT, MESSAGES, STREAM, Kind, Param, Scene
-from fakeprovider.protocols.base import Frame
+from fakeprovider.faults.kind import CHAT, MESSAGES, STREAM, Kind, Param, Scene, Values
+from fakeprovider.protocols.dialect import Frame
 
 
 def _names(scene: Scene) -> tuple[str, str]:
@@ -62,7 +62,7 @@ def _with_null(event: Event, scene: Scene) -> Event:
     data = event.data or {}
     if event.name == "message_delta":
         return event.with_data(usage=_null(scene))
-    if deltas.finishes(event) and "response" in data:
+    if events.finishes(event) and "response" in data:
         return event.with_data(response={**data["response"], "usage": _null(scene)})
     return event
 
@@ -86,7 +86,7 @@ def _running(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     said = 0
     for event in read_all(frames):
         said = min(total, said + event.tokens)
-        told = total if scene.values["totals"] == "final" or deltas.finishes(event) else said
+        told = total if scene.values["totals"] == "final" or events.finishes(event) else said
         if event.data is None or event.data.get("choices") == []:
             yield event.frame
         elif scene.dialect.NAME == "chat":
@@ -165,5 +165,50 @@ KINDS = (
         dialects=CHAT,
         forms=STREAM,
         stream=_unasked,
+    ),
+)
+
+
+_DIALECTS = frozenset({"messages", "responses"})
+
+
+def _count_missing(count: int, values: Values) -> int | None:
+    return None
+
+
+def _scaled(count: int, values: Values) -> int | None:
+    return round(count * float(values["factor"]))
+
+
+def _more(count: int, values: Values) -> int | None:
+    return count + int(values["tokens"])
+
+
+COUNT_KINDS = (
+    Kind(
+        name="count_missing",
+        group="counting",
+        line="404: this service does not count tokens.",
+        source="lmstudio-ai/lmstudio-bug-tracker#2055",
+        dialects=_DIALECTS,
+        count=_count_missing,
+    ),
+    Kind(
+        name="count_scaled",
+        group="counting",
+        line="The count is an estimate, and says nothing of it.",
+        source="BerriAI/litellm#37102, router-for-me/CLIProxyAPI#679",
+        params=(Param("factor", 0.55, "what the count is multiplied by", most=100),),
+        dialects=_DIALECTS,
+        count=_scaled,
+    ),
+    Kind(
+        name="count_more",
+        group="counting",
+        line="The count is too high.",
+        source="router-for-me/CLIProxyAPI#4104",
+        params=(Param("tokens", 2000, "how much too high"),),
+        dialects=_DIALECTS,
+        count=_more,
     ),
 )

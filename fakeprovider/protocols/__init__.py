@@ -1,5 +1,5 @@
 """The wire protocols, each a module of functions."""
 
-from fakeprovider.protocols.base import CREATED, Dialect, Frame
+from fakeprovider.protocols.dialect import CREATED, Dialect, Frame
 
 __all__ = ["CREATED", "Dialect", "Frame"]

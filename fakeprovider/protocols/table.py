@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat, embeddings, messages, responses
-from fakeprovider.protocols.base import Dialect
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols import embeddings
+from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.dialect import Dialect
+from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.protocols.responses import dialect as responses
 
 DIALECTS: tuple[Dialect, ...] = (chat, messages, responses)
 

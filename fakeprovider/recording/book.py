@@ -10,17 +10,17 @@ from typing import Any
 
 import yaml
 
-from fakeprovider.continued import Continued
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.memory import Memory
-from fakeprovider.protocols.base import Dialect
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.continued_conversation import Continued
+from fakeprovider.protocols.dialect import Dialect
 from fakeprovider.protocols.table import DIALECTS
 from fakeprovider.recording.answers import read_answer
+from fakeprovider.recording.proxy import without_secrets
 from fakeprovider.recording.requests import Request, Volatile, key_of, request_of
-from fakeprovider.recording.secrets import without_secrets
 from fakeprovider.recording.written import NotAnAnswer, Written
-from fakeprovider.routing import resolve
+from fakeprovider.serving.routing import resolve
 from fakeprovider.yamlscripts.recorded import message_of
 from fakeprovider.yamlscripts.speech import speech
 

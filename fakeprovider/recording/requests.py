@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from fakeprovider.arguments import parsed
 from fakeprovider.conversation import Call, Conversation, Message, Offered
-from fakeprovider.patterns import Pattern
+from fakeprovider.fitting.arguments import parsed
+from fakeprovider.yamlscripts.conditions import Pattern
 
 Request: TypeAlias = dict[str, Any]
 """`{"model", "tools", "messages"}`, plain JSON."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from fakeprovider.arguments import parsed
+from fakeprovider.fitting.arguments import parsed
 from fakeprovider.replies import call
 
 Written: TypeAlias = dict[str, Any]

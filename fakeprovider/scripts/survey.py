@@ -6,7 +6,7 @@ import re
 
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.replies import Reply, Text, ask, call, say
-from fakeprovider.scripts.ending import ran_out
+from fakeprovider.scripts.reply_sequence import ran_out
 
 _FACT = re.compile(r"log (\d+): (\d+) failures")
 _READ = re.compile(r"part-(\d+)\.log")

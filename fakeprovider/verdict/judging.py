@@ -8,46 +8,29 @@ from types import MappingProxyType
 import msgspec
 
 from fakeprovider.journal import Exchange
-from fakeprovider.verdict import (
-    after_answer,
-    cap,
-    ends,
-    history,
-    identical_calls,
-    malformed_executed,
-    pairing,
-    rejected_as_done,
-    retry_after,
-    retry_storm,
-    side_requests,
-    stacked_retries,
-    truncated_executed,
-    unapproved,
-)
+from fakeprovider.verdict import calls, effects, ends, retries, transcripts
 from fakeprovider.verdict.clause import Clause, ClauseResult
 from fakeprovider.verdict.facts import UNKNOWN, Facts
 from fakeprovider.verdict.run import Run
 
-_MODULES = (
-    ends,
-    after_answer,
-    cap,
-    retry_after,
-    retry_storm,
-    stacked_retries,
-    identical_calls,
-    pairing,
-    truncated_executed,
-    malformed_executed,
-    unapproved,
-    rejected_as_done,
-    history,
-    side_requests,
+_ALL = (
+    ends.ENDS,
+    ends.AFTER_ANSWER,
+    ends.CAP,
+    retries.RETRY_AFTER,
+    retries.RETRY_STORM,
+    retries.STACKED_RETRIES,
+    ends.IDENTICAL_CALLS,
+    transcripts.PAIRING,
+    calls.TRUNCATED_EXECUTED,
+    calls.MALFORMED_EXECUTED,
+    effects.UNAPPROVED,
+    effects.REJECTED_AS_DONE,
+    transcripts.HISTORY,
+    transcripts.SIDE_REQUESTS,
 )
 
-CLAUSES: Mapping[str, Clause] = MappingProxyType(
-    {module.CLAUSE.name: module.CLAUSE for module in _MODULES}
-)
+CLAUSES: Mapping[str, Clause] = MappingProxyType({clause.name: clause for clause in _ALL})
 """Every clause by its name."""
 
 ANY = "any"

@@ -6,22 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from fakeprovider.catalogue import Closing, Target
 from fakeprovider.conversation import Conversation
 from fakeprovider.faults import BadFault, plan
 from fakeprovider.faults.kind import Need
-from fakeprovider.patterns import SlowPattern
+from fakeprovider.fitting.tool_mapping import Closing, Target
 from fakeprovider.recording.requests import Volatile
 from fakeprovider.replies import Pace, Reply, ToolCall, call
-from fakeprovider.yamlscripts.conditions import Condition, condition
+from fakeprovider.yamlscripts.conditions import Condition, SlowPattern, condition
 from fakeprovider.yamlscripts.impossible import check_possible
 from fakeprovider.yamlscripts.language import ANSWER, KINDS, SPEECH
 from fakeprovider.yamlscripts.nodes import Node, Problems
-from fakeprovider.yamlscripts.program import END, Case, Program, Turn
+from fakeprovider.yamlscripts.program import END, Case, Program, Turn, YamlScript
 from fakeprovider.yamlscripts.recorded import RecordedScript, whole_requests
-from fakeprovider.yamlscripts.script import YamlScript
-from fakeprovider.yamlscripts.speech import fault, pace_of, speech
-from fakeprovider.yamlscripts.values import Rendering, templated
+from fakeprovider.yamlscripts.speech import Rendering, fault, pace_of, speech, templated
 
 MOST_TURNS = 100_000
 """Turns of one script, blocks that are repeated counted as often as they are."""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+import regex
+
 from fakeprovider.conversation import Conversation, Result
-from fakeprovider.patterns import Pattern
 
 Condition: TypeAlias = Callable[[Conversation], bool]
 TextMatch: TypeAlias = Callable[[str], bool]
@@ -146,3 +147,40 @@ _COMPILE: Mapping[str, Callable[[Any], Condition]] = {
     "any": _any,
     "not": _not,
 }
+
+
+SECONDS = 0.1
+"""Time that one search may take: a fair pattern needs a thousandth of it."""
+
+BadPattern = regex.error
+
+
+class SlowPattern(ValueError):
+    """A pattern that took too long: it backtracks, as `^(a|aa)+$` does."""
+
+
+class Pattern:
+    """A compiled pattern; raises `BadPattern` for one that cannot be compiled."""
+
+    def __init__(self, written: str) -> None:
+        self._compiled = regex.compile(written)
+
+    def search(self, text: str) -> regex.Match[str] | None:
+        """Its first match, if any. Raises `SlowPattern`."""
+        try:
+            return self._compiled.search(text, timeout=SECONDS)
+        except TimeoutError:
+            raise self._too_slow(text) from None
+
+    def replace(self, text: str, by: str) -> str:
+        """The text with `by`, as it is, in place of each match. Raises `SlowPattern`."""
+        try:
+            return self._compiled.sub(lambda match: by, text, timeout=SECONDS)
+        except TimeoutError:
+            raise self._too_slow(text) from None
+
+    def _too_slow(self, text: str) -> SlowPattern:
+        return SlowPattern(
+            f"the pattern {self._compiled.pattern!r} took more than {SECONDS:g} s on a text of "
+            f"{len(text)} characters: it backtracks, so avoid repeats within repeats"
+        )

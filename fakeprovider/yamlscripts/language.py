@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from fakeprovider.pacing import PROFILES
-from fakeprovider.patterns import BadPattern, Pattern, SlowPattern
 from fakeprovider.recording.requests import FIELDS
 from fakeprovider.replies import Finish
 from fakeprovider.yamlscripts import templates
-from fakeprovider.yamlscripts.conditions import text_match
+from fakeprovider.yamlscripts.conditions import BadPattern, Pattern, SlowPattern, text_match
 from fakeprovider.yamlscripts.nodes import Node, Problems, walk
 from fakeprovider.yamlscripts.shapes import (
     YES_OR_NO,

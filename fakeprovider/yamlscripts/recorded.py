@@ -8,7 +8,7 @@ from typing import Any
 
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.patterns import SlowPattern
+from fakeprovider.recording.proxy import without_secrets
 from fakeprovider.recording.requests import (
     Request,
     Volatile,
@@ -18,8 +18,8 @@ from fakeprovider.recording.requests import (
     request_of,
     shared,
 )
-from fakeprovider.recording.secrets import without_secrets
 from fakeprovider.replies import Reply
+from fakeprovider.yamlscripts.conditions import SlowPattern
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from benchmarks.options import Options
+from fakeprovider_bench.options import Options
 
 
 @pytest.fixture

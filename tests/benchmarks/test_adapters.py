@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import cli
+from fakeprovider_bench.cli import cli
 
 NAIVE = """
 import json, os, urllib.request
@@ -117,7 +117,7 @@ def test_an_interrupted_command_is_an_interrupted_bench_and_no_other_is_started(
     number: signal.Signals, manner: str, tmp_path: Path
 ) -> None:
     ready = tmp_path / "ready"
-    command = [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "8,20", "--"]
+    command = [sys.executable, "-P", "-m", "fakeprovider_bench", "runaway", "--cap", "8,20", "--"]
     with subprocess.Popen(
         [*command, sys.executable, "-c", HELD, str(ready), manner],
         stdout=subprocess.PIPE,

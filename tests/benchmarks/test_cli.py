@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks.cli import cli
-from benchmarks.commands.stop import TRIALS
-from benchmarks.report import Report, Row
-from benchmarks.tables import to_csv, to_markdown
+from fakeprovider_bench.cli import cli
+from fakeprovider_bench.commands.stop import TRIALS
+from fakeprovider_bench.output.tables import to_csv, to_markdown
+from fakeprovider_bench.report import Report, Row
 
 
 def bench(*args: str) -> Result:
@@ -244,7 +244,7 @@ def test_a_trace_that_cannot_be_written_is_said_before_anything_runs(tmp_path: P
 @pytest.mark.parametrize("command", ["plan", "growth", "outer", "resume"])
 def test_a_trace_for_which_there_is_no_room_is_named(command: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "benchmarks", command, "--trace", "/dev/full"],
+        [sys.executable, "-P", "-m", "fakeprovider_bench", command, "--trace", "/dev/full"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -266,7 +266,7 @@ def test_ctrl_c_leaves_no_traceback_and_no_process(
 ) -> None:
     trace = tmp_path / "trace.jsonl"
     command = ["sh", "-c", f'{shell}exec "$@"', "sh"]
-    command += [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "100000"]
+    command += [sys.executable, "-P", "-m", "fakeprovider_bench", "runaway", "--cap", "100000"]
     command += ["--trace", str(trace)]
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -297,7 +297,7 @@ def test_ctrl_c_leaves_no_traceback_and_no_process(
 def test_output_that_cannot_be_written_is_no_traceback(
     redirection: str, status: int, says: str
 ) -> None:
-    command = f"'{sys.executable}' -P -m benchmarks plan {redirection}"
+    command = f"'{sys.executable}' -P -m fakeprovider_bench plan {redirection}"
     done = subprocess.run(
         ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
     )
@@ -308,7 +308,7 @@ def test_output_that_cannot_be_written_is_no_traceback(
 
 def test_a_terminal_without_the_characters_gets_others() -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "benchmarks", "plan"],
+        [sys.executable, "-P", "-m", "fakeprovider_bench", "plan"],
         capture_output=True,
         timeout=60,
         check=False,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import cli
+from fakeprovider_bench.cli import cli
 
 SCENARIOS = {
     "plan": ["plan"],

@@ -15,7 +15,7 @@ Rows = Mapping[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def report() -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "benchmarks", "done", "--json"]
+    command = [sys.executable, "-P", "-m", "fakeprovider_bench", "done", "--json"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert finished.returncode == 0, finished.stderr
     found: dict[str, Any] = json.loads(finished.stdout)

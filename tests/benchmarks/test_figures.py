@@ -20,7 +20,7 @@ FORMS = ["--whole", "--stream"]
 
 
 def bench(*args: str) -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "benchmarks", *args, "--json"]
+    command = [sys.executable, "-P", "-m", "fakeprovider_bench", *args, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)

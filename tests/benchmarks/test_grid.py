@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from benchmarks.grid import Grid, show_grid
-from benchmarks.report import Report, Row, StopCell
-from benchmarks.tables import cells, grid_of
+from fakeprovider_bench.output.grid import Grid, show_grid
+from fakeprovider_bench.output.tables import cells, grid_of
+from fakeprovider_bench.report import Report, Row, StopCell
 
 STOP = StopCell("max_cost", Decimal("1.23456789"), Decimal("1"), Decimal("0.23456789"))
 LONG = Row(
@@ -99,7 +99,7 @@ def _on_terminal(columns: int) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    command = [sys.executable, "-P", "-m", "benchmarks", "runaway", "--cap", "50"]
+    command = [sys.executable, "-P", "-m", "fakeprovider_bench", "runaway", "--cap", "50"]
     with subprocess.Popen(
         command,
         stdin=theirs,

@@ -7,8 +7,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.growth import fit
-from benchmarks.sparkline import sparkline
+from fakeprovider_bench.growth import fit
+from fakeprovider_bench.output.tables import sparkline
 
 
 @given(st.integers(1, 10_000), st.integers(0, 500), st.integers(8, 200))

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from benchmarks.report import Report, Row
-from benchmarks.tables import summary
+from fakeprovider_bench.output.tables import summary
+from fakeprovider_bench.report import Report, Row
 
 
 @pytest.fixture(scope="module")
 def report() -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "benchmarks", "growth", "--json"]
+    command = [sys.executable, "-P", "-m", "fakeprovider_bench", "growth", "--json"]
     command += ["--parts", "20", "--window", "4000"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert finished.returncode == 0, finished.stderr

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import cli
-from benchmarks.endpoint import open_endpoint
-from benchmarks.options import Options
-from benchmarks.report import Report, Row
-from benchmarks.tables import ESTIMATED, cells, cost, to_markdown, usd
 from fakeprovider.tokens import encoding
+from fakeprovider_bench.cli import cli
+from fakeprovider_bench.endpoint import open_endpoint
+from fakeprovider_bench.options import Options
+from fakeprovider_bench.output.tables import ESTIMATED, cells, cost, to_markdown, usd
+from fakeprovider_bench.report import Report, Row
 
 FIGURES = json.loads(
     (Path(__file__).parents[1] / "reference_figures.json").read_text(encoding="utf-8"),

@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, dict[str, Any]]:
-    command = [sys.executable, "-P", "-m", "benchmarks", "outer", "--json"]
+    command = [sys.executable, "-P", "-m", "fakeprovider_bench", "outer", "--json"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert finished.returncode == 0, finished.stderr
     return {row["policy"]: row for row in json.loads(finished.stdout)["rows"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.speed.pace import Stream, measure, report
+from fakeprovider_bench.speed.pace import Stream, measure, report
 
 
 def test_lateness_is_measured_less_asked_at_the_95th_of_a_hundred() -> None:

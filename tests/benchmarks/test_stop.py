@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.cli import cli
-from benchmarks.commands.stop import TRIALS, report
-from benchmarks.options import Options
-from benchmarks.pairs import render_pairs
-from benchmarks.report import Report, Row
-from harness import conditions
+from fakeprovider_bench.cli import cli
+from fakeprovider_bench.commands.stop import TRIALS, report
+from fakeprovider_bench.options import Options
+from fakeprovider_bench.output.pairs import render_pairs
+from fakeprovider_bench.report import Report, Row
+from fakeprovider_harness import conditions
 
 
 def ran(*args: str) -> Any:

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from benchmarks.cli import _Ended
+from fakeprovider_bench.cli import _Ended
 
 
 def test_what_the_event_loop_says_of_a_task_that_was_torn_is_not_shown(

@@ -7,9 +7,8 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeprovider.bounded import Bounded
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat
+from fakeprovider.parsing.caches import Bounded, Memory
+from fakeprovider.protocols.chat import dialect as chat
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 600)), max_size=40))

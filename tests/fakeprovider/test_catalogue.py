@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeprovider.arguments import admits
-from fakeprovider.catalogue import Catalogue, Target
 from fakeprovider.conversation import Conversation, Message, Offered
-from fakeprovider.presets import PRESETS, SUBMIT, harmless_command
-from fakeprovider.reading import only_reads
+from fakeprovider.fitting.arguments import admits
+from fakeprovider.fitting.client_presets import PRESETS, SUBMIT, harmless_command
+from fakeprovider.fitting.tool_mapping import Catalogue, Target
+from fakeprovider.fitting.tool_names import only_reads
 from fakeprovider.replies import Fault, Refusal, Reply, Text, ToolCall, ask, call, say
 from fakeprovider.server import Server
 

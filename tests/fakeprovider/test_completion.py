@@ -10,18 +10,8 @@ from hypothesis import strategies as st
 
 from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Call, Conversation, Message
-from fakeprovider.counting import completion_count
-from fakeprovider.replies import (
-    Refusal,
-    Reply,
-    Text,
-    Thinking,
-    ToolCall,
-    Usage,
-    ask,
-    call,
-    say,
-)
+from fakeprovider.parsing.counting import completion_count
+from fakeprovider.replies import Refusal, Reply, Text, Thinking, ToolCall, Usage, ask, call, say
 from fakeprovider.tokens import count
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from fakeprovider import app as application
 from fakeprovider.conversation import Conversation
 from fakeprovider.journal import Exchange
 from fakeprovider.replies import Pace, Reply, Text, say
 from fakeprovider.server import Server
+from fakeprovider.serving import app as application
 
 WORDS = 60_000
 PATHS = {
@@ -205,7 +205,7 @@ def test_a_reply_that_breaks_while_it_is_rendered_ends_the_stream_and_not_the_se
         yield from list(render(conversation, completion))[:3]
         raise RuntimeError("a defect")
 
-    from fakeprovider.protocols import chat
+    from fakeprovider.protocols.chat import dialect as chat
 
     render = chat.render_stream
     monkeypatch.setattr(chat, "render_stream", broken)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fakeprovider.conversation import Conversation, Result
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols.chat import dialect as chat
 
 USER = {"role": "user", "content": "go"}
 

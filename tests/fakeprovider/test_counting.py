@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeprovider.conversation import Call, Message, Offered
-from fakeprovider.counting import (
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.counting import (
     IMAGE_TOKENS,
     canonical,
     completion_count,
@@ -19,8 +20,7 @@ from fakeprovider.counting import (
     to_json,
     tools_count,
 )
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat
+from fakeprovider.protocols.chat import dialect as chat
 from fakeprovider.tokens import count
 
 ENDINGS = [

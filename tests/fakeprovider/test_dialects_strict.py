@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from fakeprovider.choice import Choice
 from fakeprovider.conversation import NOWHERE, Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat, messages, responses
+from fakeprovider.fitting.tool_choice import Choice
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.strict import RULES
+from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.protocols.responses import dialect as responses
 from fakeprovider.protocols.table import DIALECTS
-from fakeprovider.strict import RULES
 
 USER: Any = {"role": "user", "content": "go"}
 

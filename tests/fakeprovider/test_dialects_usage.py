@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat, messages, responses
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.protocols.responses import dialect as responses
 from fakeprovider.replies import Reply, Text, ToolCall, call, say
-from fakeprovider.scripts.plan import plan
-from fakeprovider.scripts.runaway import runaway
+from fakeprovider.scripts.steady import plan
+from fakeprovider.scripts.stuck import runaway
 
 
 class Turn(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from fakeprovider import cli
-from fakeprovider.entry import main
+from fakeprovider.__main__ import main
 
 
 class Interrupting(MetaPathFinder):

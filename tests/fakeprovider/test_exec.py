@@ -20,13 +20,13 @@ import pytest
 from click.testing import CliRunner
 
 from fakeprovider.cli import main
-from fakeprovider.driven import Drive, Driven, drive
+from fakeprovider.driving.command_run import Drive, Driven, drive
+from fakeprovider.driving.gates import Gates
+from fakeprovider.driving.run_totals import Tally
 from fakeprovider.faults import Chaos
-from fakeprovider.gates import Gates
 from fakeprovider.journal import Exchange, Usage
 from fakeprovider.replies import Fault
 from fakeprovider.server import Server
-from fakeprovider.tally import Tally
 
 AGENT = """
     import json, os, sys, urllib.error, urllib.request

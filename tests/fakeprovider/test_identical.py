@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeprovider.memory import Memory
+from fakeprovider.parsing.caches import Memory
 from fakeprovider.server import Server
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.protocols.table import ASIDES
-from fakeprovider.provider import LONG
 from fakeprovider.replies import Reply, say
 from fakeprovider.server import Server
+from fakeprovider.serving.provider import LONG
 
 
 def test_others_are_answered_while_a_long_body_is_read() -> None:

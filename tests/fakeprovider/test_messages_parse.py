@@ -9,8 +9,8 @@ import pytest
 
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.errors import ApiError
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import messages
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols.messages import dialect as messages
 
 USE = {"type": "tool_use", "id": "fake0", "name": "list_files", "input": {}}
 

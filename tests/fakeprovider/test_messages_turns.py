@@ -11,7 +11,7 @@ import pytest
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Reply, Text, Thinking, ask, say
-from fakeprovider.scripts.searching import ANSWER, SEARCHES
+from fakeprovider.scripts.steady import SEARCHES, SEARCHING_ANSWER
 from fakeprovider.server import Server
 
 TOOLS: Any = [{"name": "list_files", "input_schema": {"type": "object"}}]
@@ -73,7 +73,7 @@ def test_a_loop_of_server_side_tools_pauses_at_its_limit_and_goes_on_where_it_pa
     ]
     assert searches == [f"timeout {number}" for number in range(SEARCHES)]
     assert [message.usage.server_tool_use.web_search_requests for message in got] == [10, 10, 5]
-    assert got[-1].content[-1].text == ANSWER
+    assert got[-1].content[-1].text == SEARCHING_ANSWER
     assert len({message.id for message in got}) == 3
     ids = [block.id for m in got for block in m.content if block.type == "server_tool_use"]
     assert len(set(ids)) == SEARCHES
@@ -104,8 +104,8 @@ def test_other_dialects_do_not_pause(server: Server) -> None:
         chat = gpt.chat.completions.create(model="m", messages=[START])
         response = gpt.responses.create(model="m", input="go")
         with gpt.responses.stream(model="m", input="go") as events:
-            assert events.get_final_response().output_text == ANSWER
-    assert chat.choices[0].message.content == ANSWER
+            assert events.get_final_response().output_text == SEARCHING_ANSWER
+    assert chat.choices[0].message.content == SEARCHING_ANSWER
     assert [item.type for item in response.output] == ["web_search_call"] * SEARCHES + ["message"]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fakeprovider import pacing
 from fakeprovider.pacing import PROFILES, BadPace, due_whole, read, schedule
-from fakeprovider.protocols.base import Frame
+from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Pace, Reply, Text
 from fakeprovider.server import Server
 

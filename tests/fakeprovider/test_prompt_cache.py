@@ -10,10 +10,12 @@ import anthropic
 import openai
 import pytest
 
-from fakeprovider.memory import Memory
-from fakeprovider.openai_rule import prompt_tokens
-from fakeprovider.prompt_cache import MINIMUM, STEP, cache_use
-from fakeprovider.protocols import chat, messages, responses
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.counting import prompt_tokens
+from fakeprovider.parsing.prompt_cache import MINIMUM, STEP, cache_use
+from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.protocols.responses import dialect as responses
 from fakeprovider.server import Server
 
 LONG = "word " * 1500

@@ -14,8 +14,10 @@ import pytest
 
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat, messages, responses
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.protocols.responses import dialect as responses
 from fakeprovider.replies import ImpossibleReply, Reply, Text, Thinking, ToolCall, ask, call, say
 from fakeprovider.server import Server
 

@@ -22,8 +22,7 @@ from fakeprovider.cli import main
 from fakeprovider.conversation import Conversation
 from fakeprovider.recording.answers import read_answer
 from fakeprovider.recording.book import Book, to_yaml
-from fakeprovider.recording.proxy import Proxy
-from fakeprovider.recording.secrets import without_secrets
+from fakeprovider.recording.proxy import Proxy, without_secrets
 from fakeprovider.recording.written import NotAnAnswer
 from fakeprovider.replies import Refusal, Reply, Text, Thinking, Usage, call, say
 from fakeprovider.server import Server

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from fakeprovider.asgi import Event, discard_body, read_body
 from fakeprovider.errors import ApiError
 from fakeprovider.server import Server
+from fakeprovider.serving.asgi import Event, discard_body, read_body
 
 ENDPOINTS = ("chat/completions", "messages", "responses", "messages/count_tokens", "embeddings")
 FINE = json.dumps({"model": "m", "messages": [{"role": "user", "content": "go"}]}).encode()

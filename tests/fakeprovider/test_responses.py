@@ -10,8 +10,8 @@ import pytest
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import responses
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols.responses import dialect as responses
 from fakeprovider.replies import Reply, Text, Thinking, ask, call, say
 
 

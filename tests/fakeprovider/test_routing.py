@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from fakeprovider.conversation import Conversation, Message
-from fakeprovider.params import BadParameter, Params, parse
-from fakeprovider.routing import Route, resolve
 from fakeprovider.server import Server
+from fakeprovider.serving.path_options import BadParameter, Params, parse
+from fakeprovider.serving.routing import Route, resolve
 
 CHAT = "/chat/completions"
 BODY = {"model": "m", "messages": [{"role": "user", "content": "go"}]}

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from fakeprovider.cli import main
+from fakeprovider.commands.watching import Watcher
 from fakeprovider.scripts import Script
-from fakeprovider.watching import Watcher
 from fakeprovider.yamlscripts import json_schema, read_script
 from fakeprovider.yamlscripts.language import CONDITIONS, REPLY_FIELDS, TURN_FIELDS
 from fakeprovider.yamlscripts.templates import FILTERS, SOURCES

@@ -9,7 +9,7 @@ import pytest
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.replies import say
 from fakeprovider.scripts import Registry, UnknownScript, describe, discover
-from fakeprovider.scripts.ending import ScriptRanOut
+from fakeprovider.scripts.reply_sequence import ScriptRanOut
 
 CLASSICS = {
     "plan", "runaway", "recover", "denied", "destructive", "duplicate", "duplicate-baseline",
@@ -33,7 +33,7 @@ def test_the_classics_are_there_and_described() -> None:
 
 def test_an_entry_point_adds_a_script_and_is_loaded_when_asked_for() -> None:
     """Another package's script; one that cannot be imported hurts only who asks for it."""
-    good = EntryPoint("other", "fakeprovider.scripts.plan:plan", "fakeprovider.scripts")
+    good = EntryPoint("other", "fakeprovider.scripts.steady:plan", "fakeprovider.scripts")
     broken = EntryPoint("broken", "no_such_package:x", "fakeprovider.scripts")
     registry = Registry({"own": lambda _: say("x")}, [good, broken])
     assert list(registry) == ["broken", "other", "own"]

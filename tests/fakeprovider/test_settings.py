@@ -19,7 +19,7 @@ from fakeprovider.server import Server
     ("given", "told"),
     [
         ({"script": 3}, "script=3 is no script: pass a name or a function"),
-        ({"script": [say("a")]}, r"Replies\(\.\.\.\) from fakeprovider\.listed"),
+        ({"script": [say("a")]}, r"Replies\(\.\.\.\) from fakeprovider\.scripts"),
         ({"scripts": {"mine": [say("a")]}}, r"scripts\['mine'\] is .*not a function"),
         ({"pace": 3}, r"pace=3: pass Pace\(\.\.\.\) or one of gemini-2\.5-flash"),
         ({"chaos": 0.05}, r"chaos=0\.05: pass Chaos\(0\.05\)"),

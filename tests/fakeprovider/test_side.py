@@ -10,9 +10,15 @@ import httpx
 import pytest
 
 from fakeprovider.conversation import Conversation, Message, Offered
+from fakeprovider.fitting.side_requests import (
+    COMPACTIONS,
+    PROBES,
+    TITLES,
+    plain_answer,
+    side_request,
+)
 from fakeprovider.replies import Reply, say
 from fakeprovider.server import Server
-from fakeprovider.side import COMPACTIONS, PROBES, TITLES, plain_answer, side_request
 
 TITLE_SCHEMA = {
     "type": "object",

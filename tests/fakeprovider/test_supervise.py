@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fakeprovider.supervise import MARK, Ended, Supervisor, _group_exists
+from fakeprovider.driving.supervisor import MARK, Ended, Supervisor, _group_exists
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups are POSIX")
 
@@ -210,7 +210,7 @@ def test_a_daemon_in_a_cleared_environment_does_not_keep_the_caller_waiting(toke
 
 OUTER = """
     import subprocess, sys
-    from fakeprovider.supervise import Supervisor
+    from fakeprovider.driving.supervisor import Supervisor
     command = [sys.executable, "-c", sys.argv[2], sys.argv[1]]
     ended = Supervisor(command, grace=float(sys.argv[3])).run()
     print(ended.status, ended.reason, flush=True)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeprovider import prefix, transcript
 from fakeprovider.errors import ApiError
-from fakeprovider.memory import Memory
-from fakeprovider.protocols import chat
+from fakeprovider.parsing import prefix, request_reader
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols.chat import dialect as chat
 
 USER = {"role": "user", "content": "go"}
 
@@ -148,4 +148,4 @@ def test_the_array_that_stands_in_the_body_twice_is_not_remembered() -> None:
     body = b'{"x":%b,"messages":%b,"model":"m"}' % (array, array)
     assert chat.parse(body, memory) == chat.parse(body, Memory())
     assert memory.prefixes.used == 0
-    assert transcript._last_end(b"[1, 2 ]") == 5
+    assert request_reader._last_end(b"[1, 2 ]") == 5

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from fakeprovider.catalogue import Catalogue
 from fakeprovider.conversation import Call, Conversation, Message, Offered
 from fakeprovider.errors import ApiError
+from fakeprovider.fitting.tool_mapping import Catalogue
 from fakeprovider.replies import Fault, Pace, Refusal, Reply, Text, Thinking, ToolCall, Usage
 from fakeprovider.scripts import describe
-from fakeprovider.scripts.ending import ScriptRanOut
+from fakeprovider.scripts.reply_sequence import ScriptRanOut
 from fakeprovider.server import Server
 from fakeprovider.yamlscripts import YamlScript, json_schema, load, read_script
 

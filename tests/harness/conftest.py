@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.models import (
+from fakeprovider_harness.models import (
     Call,
     ChatModel,
     Message,
@@ -21,10 +21,10 @@ from harness.models import (
     ModelReply,
     ToolSpec,
 )
-from harness.models.chat_stream import ChatAssembler
-from harness.models.client import HttpModel
-from harness.models.messages_stream import MessagesAssembler
-from harness.sse import SSEParser
+from fakeprovider_harness.models.chat import ChatAssembler
+from fakeprovider_harness.models.client import HttpModel
+from fakeprovider_harness.models.messages import MessagesAssembler
+from fakeprovider_harness.models.sse import SSEParser
 
 HOLD = object()
 """Keep the socket open, silent, until the client leaves."""

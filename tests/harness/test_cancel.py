@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.cancel import Cancel
-from harness.models.race import wake
+from fakeprovider_harness.cancel import Cancel, wake
 
 
 def test_a_signal_reaches_all_who_listen_though_the_loop_of_one_is_closed_meanwhile(

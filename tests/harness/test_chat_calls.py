@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models import Call
+from fakeprovider_harness.models import Call
 
 SEARCH = Call("call_a", "search", '{"q":"x"}')
 WEATHER = Call("call_a", "get_weather", '{"city":"Oslo"}')

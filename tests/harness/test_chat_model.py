@@ -9,7 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.models import Call, ChatModel, Message, ModelError, ModelReply, ToolSpec, Usage
+from fakeprovider_harness.models import (
+    Call,
+    ChatModel,
+    Message,
+    ModelError,
+    ModelReply,
+    ToolSpec,
+    Usage,
+)
 
 USER = [Message("user", "hi")]
 TOOLS = [ToolSpec("list_files", "List.", {"type": "object", "properties": {}})]

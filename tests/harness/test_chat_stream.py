@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models import Call, Message, ModelReply, Usage
-from harness.models.chat_stream import ChatAssembler
+from fakeprovider_harness.models import Call, Message, ModelReply, Usage
+from fakeprovider_harness.models.chat import ChatAssembler
 
 # ---------------------------------------------------------------- A06, A07: usage
 

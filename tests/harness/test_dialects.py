@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Refusal, Reply, Text, Thinking, call, say
 from fakeprovider.server import Server
-from harness.models import PROTOCOLS, Message, ModelError, ModelReply, ToolSpec, make_model
+from fakeprovider_harness.models import (
+    PROTOCOLS,
+    Message,
+    ModelError,
+    ModelReply,
+    ToolSpec,
+    make_model,
+)
 
 PARAMETERS = {"type": "object", "properties": {"x": {}}}
 TOOLS = [ToolSpec(name, "Does it.", PARAMETERS) for name in ("read_file", "list_files")]

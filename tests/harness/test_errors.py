@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.models import ChatModel, Message, ModelError, ModelReply
+from fakeprovider_harness.models import ChatModel, Message, ModelError, ModelReply
 
 USER = [Message("user", "hi")]
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.cancel import Cancel
-from harness.models import (
+from fakeprovider_harness.cancel import Cancel
+from fakeprovider_harness.models import (
     ChatModel,
     Message,
     ModelCancelled,

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness import workers
-from harness.execution import Work
-from harness.workers import Job
+from fakeprovider_harness.tooling import execution
+from fakeprovider_harness.tooling.execution import Job, Work
 
 
 @pytest.mark.parametrize("value", [lambda: "done", lambda: asyncio.sleep(0)], ids=["value", "wait"])
@@ -23,7 +22,7 @@ def test_a_loop_that_was_torn_down_leaves_no_traceback_of_the_thread(
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
     go_on = threading.Event()
 
-    def watched(self: workers.Workers, job: Job) -> None:
+    def watched(self: execution.Workers, job: Job) -> None:
         def body() -> None:
             try:
                 job()
@@ -40,7 +39,7 @@ def test_a_loop_that_was_torn_down_leaves_no_traceback_of_the_thread(
     async def start() -> Work:
         return Work(tool, {})
 
-    monkeypatch.setattr(workers.Workers, "run", watched)
+    monkeypatch.setattr(execution.Workers, "run", watched)
     work = asyncio.run(start())
     go_on.set()
     assert ended.get(timeout=10) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.models import Call, Message, MessagesModel, ToolSpec
+from fakeprovider_harness.models import Call, Message, MessagesModel, ToolSpec
 
 USER = [Message("user", "hi")]
 A, B = Call("A", "tool_a", '{"t":"A"}'), Call("B", "tool_b", '{"t":"B"}')

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models import Call, ModelReply, Usage
-from harness.models.messages_stream import MessagesAssembler
+from fakeprovider_harness.models import Call, ModelReply, Usage
+from fakeprovider_harness.models.messages import MessagesAssembler
 
 A, B = Call("A", "tool_a", '{"t":"A"}'), Call("B", "tool_b", '{"t":"B"}')
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models import Usage
-from harness.models.usage import inclusive
-from harness.prices import Price, PriceTable, cost, inconsistent
+from fakeprovider_harness.budget.prices import Price, PriceTable, cost, inconsistent
+from fakeprovider_harness.models import Usage
+from fakeprovider_harness.models.usage import inclusive
 
 PRICE = Price("10", "30", cached="1", cache_write="12.5")
 BENCH = Price("2.00", "12.00")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.models import (
+from fakeprovider_harness.models import (
     Call,
     Message,
     ModelError,
@@ -19,8 +19,8 @@ from harness.models import (
     Usage,
     make_model,
 )
-from harness.models.responses_stream import ResponsesAssembler
-from harness.sse import SSEParser
+from fakeprovider_harness.models.responses import ResponsesAssembler
+from fakeprovider_harness.models.sse import SSEParser
 
 USER = [Message("user", "hi")]
 A, B = Call("A", "tool_a", '{"t":"A"}'), Call("B", "tool_b", '{"t":"B"}')

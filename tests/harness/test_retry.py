@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cancel import Cancel
-from harness.clock import FakeClock
-from harness.models import (
+from fakeprovider_harness.cancel import Cancel
+from fakeprovider_harness.clock import FakeClock
+from fakeprovider_harness.models import (
     Attempt,
     Call,
     CancelSignal,
@@ -25,8 +25,8 @@ from harness.models import (
     ToolSpec,
     Usage,
 )
-from harness.models.errors import retry_after
-from harness.retry import GiveUp, Retry, RetryBudget, RetryingModel, RetryPolicy
+from fakeprovider_harness.models.errors import retry_after
+from fakeprovider_harness.models.retry import GiveUp, Retry, RetryBudget, RetryingModel, RetryPolicy
 
 USER = [Message("user", "hi")]
 OK = ModelReply("done", finish="stop")

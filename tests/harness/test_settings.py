@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness import RetryBudget, RetryPolicy, Settings
+from fakeprovider_harness import RetryBudget, RetryPolicy, Settings
 
 
 @pytest.mark.parametrize(

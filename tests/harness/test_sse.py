@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.sse import Event, SSEParser
+from fakeprovider_harness.models.sse import Event, SSEParser
 
 
 def parse(*chunks: bytes) -> list[Event]:

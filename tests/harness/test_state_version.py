@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness import RunState
-from harness.store import Store
+from fakeprovider_harness import RunState
+from fakeprovider_harness.persistence.store import Store
 
 
 def newer() -> str:

@@ -6,12 +6,12 @@ from collections import Counter
 
 from hypothesis import find, given, settings
 
-from harness import MaxTurns, RunState, Settings, Status, parse_stop, run
-from harness.models.base import Message
-from harness.retry import RetryPolicy
-from harness.scripted import ScriptedModel, problems, says
-from harness.stop import Condition
-from harness.strategies import (
+from fakeprovider_harness import MaxTurns, RunState, Settings, Status, parse_stop, run
+from fakeprovider_harness.models.base import Message
+from fakeprovider_harness.models.retry import RetryPolicy
+from fakeprovider_harness.models.scripted import ScriptedModel, problems, says
+from fakeprovider_harness.stop import Condition
+from fakeprovider_harness.strategies import (
     hard_limits,
     policies,
     retry_policies,
@@ -69,7 +69,7 @@ def test_runs_reach_many_ways_out() -> None:
 @FEW
 @given(hard_limits())
 def test_a_hard_limit_ends_every_run(condition: Condition) -> None:
-    from harness.strategies import PRICE
+    from fakeprovider_harness.strategies import PRICE
 
     model = ScriptedModel([says("", finish="length")], forever=True)
     # Without the detectors that are always on, nothing else would end it.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.trace import JsonlTrace, LateEffect, Note
+from fakeprovider_harness.trace import JsonlTrace, LateEffect, Note
 
 
 def test_a_late_event_is_appended_to_a_trace_that_was_closed(

@@ -6,7 +6,7 @@ import threading
 import weakref
 from queue import SimpleQueue
 
-from harness.workers import Workers
+from fakeprovider_harness.tooling.execution import Workers
 
 
 def test_an_idle_thread_takes_the_next_job_and_one_that_hangs_does_not() -> None:

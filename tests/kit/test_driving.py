@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakeprovider.kit import FakeProvider
+from fakeprovider.testing import FakeProvider
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ def test_the_plugin_imports_nothing_heavy() -> None:
     code = (
         "import sys, pytest; before = set(sys.modules); import fakeprovider.pytest_plugin\n"
         "heavy = {'uvicorn', 'starlette', 'httpx', 'tiktoken', 'yaml', 'msgspec', 'hypothesis',"
-        " 'asyncio', 'fakeprovider.kit', 'fakeprovider.server', 'harness', 'benchmarks'}\n"
+        " 'asyncio', 'fakeprovider.testing', 'fakeprovider.server', 'harness', 'benchmarks'}\n"
         "found = heavy & set(sys.modules) - before\n"
         "sys.exit(', '.join(sorted(found)) or None)\n"
     )

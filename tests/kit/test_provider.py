@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fakeprovider import Fault
+from fakeprovider.errors import counted
 from fakeprovider.faults import BadFault
 from fakeprovider.journal import Exchange, Usage
-from fakeprovider.kit import FakeProvider
-from fakeprovider.plural import counted
+from fakeprovider.testing import FakeProvider
 from fakeprovider.verdict import ClauseResult, Facts
 
 

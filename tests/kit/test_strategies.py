@@ -14,9 +14,9 @@ import fakeprovider
 from fakeprovider import strategies
 from fakeprovider.conversation import Conversation, Message, Offered
 from fakeprovider.faults import FAULTS, plan
-from fakeprovider.kit import FakeProvider
-from fakeprovider.listed import Replies
 from fakeprovider.replies import Fault, Reply, ToolCall, call, say
+from fakeprovider.scripts.reply_sequence import Replies
+from fakeprovider.testing import FakeProvider
 from fakeprovider.yamlscripts import read_script
 
 FEW = settings(max_examples=60, database=None)

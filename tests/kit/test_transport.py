@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from fakeprovider import Pace, Reply, Text, ask, say
-from fakeprovider.kit import FakeProvider
+from fakeprovider.testing import FakeProvider
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
 

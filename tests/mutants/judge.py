@@ -14,10 +14,10 @@ REFERENCE = str(Path(__file__).parent / "reference.py")
 
 for line in sys.stdin:
     order = json.loads(line)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "fakeprovider_harness"]:
         del sys.modules[name]
     sys.path.insert(0, order["tree"])
     found = runpy.run_path(REFERENCE)["held"](order["clauses"])
-    found["harness"] = sys.modules["harness"].__file__
+    found["harness"] = sys.modules["fakeprovider_harness"].__file__
     sys.path.remove(order["tree"])
     print(json.dumps(found), flush=True)

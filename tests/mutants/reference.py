@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from fakeprovider.contract import ContractBroken, Limits, OfferedTool, Report, check_stop_contract
-from harness import (
+from fakeprovider_harness import (
     Cancel,
     Condition,
     MaxTokens,
@@ -24,8 +24,8 @@ from harness import (
     run,
     subagent,
 )
-from harness.models import ChatModel
-from harness.retry import RetryingModel
+from fakeprovider_harness.models import ChatModel
+from fakeprovider_harness.models.retry import RetryingModel
 
 POLICY = RetryPolicy(attempts=5, base=0.12, cap=0.15)
 SETTINGS = Settings(dedupe="read_only")

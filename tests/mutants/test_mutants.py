@@ -20,6 +20,7 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+PACKAGE = "fakeprovider_harness"
 Judge: TypeAlias = Callable[..., dict[str, Any]]
 
 MUTANTS: list[dict[str, str]] = yaml.safe_load((HERE / "mutants.yaml").read_text())
@@ -55,15 +56,16 @@ def judge() -> Iterator[Judge]:
 def patched(mutant: dict[str, str], tree: Path) -> None:
     """A copy of the harness with the mutant's one change."""
     shutil.copytree(
-        ROOT / "harness", tree / "harness", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "harness" / PACKAGE, tree / PACKAGE, ignore=shutil.ignore_patterns("__pycache__")
     )
-    file = tree / "harness" / mutant["file"]
+    file = tree / PACKAGE / mutant["file"]
     source = file.read_text()
     count = source.count(mutant["old"])
     if count != 1:
         pytest.fail(
-            f"mutant {mutant['name']}: its text stands {count} times in harness/{mutant['file']}, "
-            f"not once; bring tests/mutants/mutants.yaml up to date:\n{mutant['old']}"
+            f"mutant {mutant['name']}: its text stands {count} times in "
+            f"{PACKAGE}/{mutant['file']}, not once; "
+            f"bring tests/mutants/mutants.yaml up to date:\n{mutant['old']}"
         )
     file.write_text(source.replace(mutant["old"], mutant["new"]))
 
@@ -80,7 +82,7 @@ def test_the_contract_finds_the_mutant(
 
 
 def test_no_clause_is_broken_by_the_harness_without_a_mutant(judge: Judge) -> None:
-    found = judge(ROOT)
+    found = judge(ROOT / "harness")
     assert (found["broken"], set(found["held"].values())) == ([], {"pass"}), found["told"]
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import RunState, run
-from harness.conditions import NoProgress
-from harness.scripted import ScriptedModel, calls, says
-from harness.verify import failing_tests
-from scenarios import Workspace, find
-from scenarios.coding import FAILING, FILES, coding_tools
+from fakeprovider_harness import RunState, run
+from fakeprovider_harness.conditions import NoProgress
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.verify import failing_tests
+from fakeprovider_scenarios import Workspace, find
+from fakeprovider_scenarios.projects import FAILING, FILES, coding_tools
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from fakeprovider.server import Server
-from harness import MaxTurns, RunState, approve, reject, run
-from harness.models import ChatModel
-from harness.store import Store
-from scenarios import Workspace, find
+from fakeprovider_harness import MaxTurns, RunState, approve, reject, run
+from fakeprovider_harness.models import ChatModel
+from fakeprovider_harness.persistence.store import Store
+from fakeprovider_scenarios import Workspace, find
 
 PUBLISH = find("publish")
 

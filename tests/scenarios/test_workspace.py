@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import PermanentToolError, ToolError
-from scenarios import SCENARIOS, Workspace, file_tools, find
+from fakeprovider_harness import PermanentToolError, ToolError
+from fakeprovider_scenarios import SCENARIOS, Workspace, file_tools, find
 
 
 def test_it_holds_three_files_and_is_gone_afterwards() -> None:

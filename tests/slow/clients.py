@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from fakeprovider.journal import Exchange
-from fakeprovider.scripts.plan import ANSWER
+from fakeprovider.scripts.steady import PLAN_ANSWER
 from fakeprovider.server import Server
 
 HERE = Path(__file__).parent / "clients"
@@ -295,7 +295,7 @@ def _judge(job: Job, dialect: str, exchanges: list[Exchange], said: str) -> None
     runs = turns.count(0)
     if turns != [0, 1, 2] * runs or not runs:
         problems.append(f"turns {turns} are not those of plan")
-    if said.count(ANSWER) < runs:
+    if said.count(PLAN_ANSWER) < runs:
         problems.append(f"the answer was not shown: {said[-500:]!r}")
     if problems:
         raise Failed(f"{dialect}: " + "; ".join(problems))

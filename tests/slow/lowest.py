@@ -37,7 +37,15 @@ def lowest() -> list[str]:
 
 def commands(bin_: Path, test: Path) -> list[list[str]]:
     """What a user runs, each to end with status 0."""
-    agent = [str(bin_ / "python"), "-P", "-m", "harness", "run", "Which file?", "--quiet"]
+    agent = [
+        str(bin_ / "python"),
+        "-P",
+        "-m",
+        "fakeprovider_harness",
+        "run",
+        "Which file?",
+        "--quiet",
+    ]
     return [
         [str(bin_ / "bench"), "all", "--json"],
         [str(bin_ / "fakeprovider"), "exec", "--script", "plan", "--no-violations", "--", *agent],

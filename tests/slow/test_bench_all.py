@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from benchmarks.cli import cli
+from fakeprovider_bench.cli import cli
 
 
 def test_all_prints_one_report_per_scenario() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fakeprovider.scripts.plan import ANSWER
+from fakeprovider.scripts.steady import PLAN_ANSWER
 
 UNAWARE = Path(__file__).parent / "unaware"
 PACKAGE = "openai@6.49.0"
@@ -86,7 +86,7 @@ def test_an_unaware_agent_runs_the_plan_to_its_end(agent: list[str], workspace: 
     options = ["--script", "plan", "--no-violations", "--expect-turns", "3", "--fail-on", "any"]
     done, summary = execute(options, agent, workspace)
     assert done.returncode == 0, done.stderr
-    assert ANSWER in done.stdout
+    assert PLAN_ANSWER in done.stdout
     assert (summary["requests"], summary["turns"], summary["retries"]) == (3, 3, 0)
 
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from fakeprovider.asgi import Head
 from fakeprovider.conversation import Conversation
-from fakeprovider.delivery import delivery
+from fakeprovider.delivery.schedule import delivery
+from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
 from fakeprovider.faults import Faults, orders
-from fakeprovider.job import Job, exchange_of
 from fakeprovider.journal import Exchange
 from fakeprovider.protocols.table import BY_PATH
-from fakeprovider.provider import Provider
 from fakeprovider.replies import Fault, Reply, call, say
-from fakeprovider.routing import resolve
 from fakeprovider.scripts import discover
 from fakeprovider.server import Server
-from fakeprovider.steps import Cut, Hold, Piece, Start, Step
+from fakeprovider.serving.asgi import Head
+from fakeprovider.serving.provider import Provider
+from fakeprovider.serving.request_context import Job, exchange_of
+from fakeprovider.serving.routing import resolve
 
 PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from fakeprovider.delivery.steps import Piece
 from fakeprovider.server import Server
-from fakeprovider.steps import Piece
 
 DIALECTS = ["chat", "messages", "responses"]
 PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.provider import Provider
 from fakeprovider.replies import Fault, Reply, Text, ToolCall
 from fakeprovider.scripts import discover
+from fakeprovider.serving.provider import Provider
 
 DIALECTS = ["chat", "messages", "responses"]
 EACH = pytest.mark.parametrize("dialect", DIALECTS)

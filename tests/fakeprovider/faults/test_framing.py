@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakeprovider.steps import Piece
+from fakeprovider.delivery.steps import Piece
 
 EACH = pytest.mark.parametrize("dialect", ["chat", "messages", "responses"])
 

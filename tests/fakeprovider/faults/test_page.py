@@ -12,7 +12,7 @@ from fakeprovider.faults import FAULTS
 from fakeprovider.faults.page import LIST, PAGE, listing, replaced
 from fakeprovider.pacing import PROFILES
 from fakeprovider.protocols.table import BY_PATH
-from fakeprovider.routing import resolve
+from fakeprovider.serving.routing import resolve
 
 DOCS = Path(__file__).parents[3] / PAGE
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fakeprovider import pacing, params
+from fakeprovider import pacing
 from fakeprovider.cli import main
 from fakeprovider.faults import FAULTS, BadFault, Kind, find, plan
 from fakeprovider.faults.chaos import DRAWN
+from fakeprovider.serving import path_options
 
 SOURCE = re.compile(r"https://\S+|[\w.-]+/[\w.-]+#\d+")
 
@@ -32,7 +33,7 @@ def test_every_fault_says_what_happens_and_where_it_was_seen(kind: Kind) -> None
 def test_parameters_have_defaults_that_they_accept_and_names_that_nothing_else_has(
     kind: Kind,
 ) -> None:
-    taken = {"fault", "turn", "times", *params.OPTIONS}
+    taken = {"fault", "turn", "times", *path_options.OPTIONS}
     for param in kind.params:
         assert param.read(param.default) == param.default
         assert param.read(str(param.default)) == param.default

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     Cancel,
     ContextWindow,
     ListTrace,
@@ -22,10 +22,10 @@ from harness import (
     say,
     tool,
 )
-from harness.context import ContextPolicy, DropResults, Fresh, Notes, Summarise
-from harness.models.base import Message, ModelError, ModelReply, Usage
-from harness.scripted import ScriptedModel, calls, says
-from harness.trace import Beside, Compaction
+from fakeprovider_harness.context import ContextPolicy, DropResults, Fresh, Notes, Summarise
+from fakeprovider_harness.models.base import Message, ModelError, ModelReply, Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.trace import Beside, Compaction
 
 PRICE = Price("1", "10")
 WINDOW = 1_000

@@ -8,12 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.context.outline import outline
-from harness.models.base import Call, Message
-from harness.outgoing import Outgoing
-from harness.scripted import problems
-from harness.state import RunState
-from harness.view import View, boundary, opening, repaired, shown, tail
+from fakeprovider_harness.context.policies import outline
+from fakeprovider_harness.engine.view import (
+    Outgoing,
+    View,
+    boundary,
+    opening,
+    repaired,
+    shown,
+    tail,
+)
+from fakeprovider_harness.models.base import Call, Message
+from fakeprovider_harness.models.scripted import problems
+from fakeprovider_harness.state import RunState
 
 TASK = [Message("system", "s"), Message("user", "task")]
 

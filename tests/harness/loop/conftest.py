@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-import harness.loop
-from harness import ListTrace, Price, RunState, Tool, tool
-from harness.leg import Leg
-from harness.scripted import ScriptedModel, problems
-from harness.trace import RunStopped
+import fakeprovider_harness.loop
+from fakeprovider_harness import ListTrace, Price, RunState, Tool, tool
+from fakeprovider_harness.engine.run_context import Leg
+from fakeprovider_harness.models.scripted import ScriptedModel, problems
+from fakeprovider_harness.trace import RunStopped
 
 PRICE = Price("1", "10")
 
@@ -87,7 +87,7 @@ def every_leg_keeps_the_invariants() -> Iterator[None]:
 
     I2 is kept by the scripted model, which refuses what a service would; I3 needs a ledger.
     """
-    go = harness.loop._go
+    go = fakeprovider_harness.loop._go
 
     async def watched(leg: Leg) -> None:
         trace, legs, books = ListTrace(), leg.state.legs, Books(leg)
@@ -104,7 +104,7 @@ def every_leg_keeps_the_invariants() -> Iterator[None]:
         books.balance()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(harness.loop, "_go", watched)
+        patch.setattr(fakeprovider_harness.loop, "_go", watched)
         yield
 
 

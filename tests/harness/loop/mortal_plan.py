@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from harness import MaxTurns, Price, RunState, Store, Tool, run
-from harness.models import ChatModel
+from fakeprovider_harness import MaxTurns, Price, RunState, Store, Tool, run
+from fakeprovider_harness.models import ChatModel
 
 GIVEN = globals().get("GIVEN")
 FOLDER, URL, DIES = GIVEN or (Path(), "", False)

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness import MaxTurns, Price, RunState, Store, Tool, approve, run
-from harness.models.base import Message, ModelReply
-from harness.scripted import calls, problems, says
+from fakeprovider_harness import MaxTurns, Price, RunState, Store, Tool, approve, run
+from fakeprovider_harness.models.base import Message, ModelReply
+from fakeprovider_harness.models.scripted import calls, problems, says
 
 GIVEN = globals().get("GIVEN")
 FOLDER, POINT, KIND = GIVEN or (Path(), "", "")

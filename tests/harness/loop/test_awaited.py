@@ -11,9 +11,18 @@ from typing import Any
 
 import pytest
 
-from harness import Cancel, FatalToolError, MaxTurns, RunState, Settings, Tool, run, tool
-from harness.execution import Ended, Work, execute
-from harness.scripted import ScriptedModel, calls, says
+from fakeprovider_harness import (
+    Cancel,
+    FatalToolError,
+    MaxTurns,
+    RunState,
+    Settings,
+    Tool,
+    run,
+    tool,
+)
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.tooling.execution import Ended, Work, execute
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 NUMBER = {"type": "object", "properties": {"x": {"type": "integer"}}}

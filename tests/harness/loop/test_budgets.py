@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
+from fakeprovider_harness import (
     Condition,
     ListTrace,
     MaxCost,
@@ -33,11 +33,11 @@ from harness import (
     run,
     subagent,
 )
-from harness.models.base import Message, ModelError, ModelReply, ToolSpec, Usage
-from harness.prices import Price as Rate
-from harness.scripted import ScriptedModel, calls, says
-from harness.trace import Note, RunStopped
-from harness.tree import Account, Branch, Grant
+from fakeprovider_harness.budget.budget_tree import Account, Branch, Grant
+from fakeprovider_harness.budget.prices import Price as Rate
+from fakeprovider_harness.models.base import Message, ModelError, ModelReply, ToolSpec, Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.trace import Note, RunStopped
 
 DEAR = Price("0", "10")  # output only: 30,000 tokens cost $0.30
 LARGE = Settings(max_output=30_000)

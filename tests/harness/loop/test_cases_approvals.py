@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     FakeClock,
     ListTrace,
     MaxTurns,
@@ -25,8 +25,8 @@ from harness import (
     settle,
     tool,
 )
-from harness.scripted import ScriptedModel, calls, says
-from harness.trace import ApprovalRequired, RunStopped, ToolStart, encode
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.trace import ApprovalRequired, RunStopped, ToolStart, encode
 
 
 def start() -> RunState:
@@ -257,7 +257,7 @@ def test_B14_arguments_that_were_changed_after_the_approval_are_asked_about_agai
 
 
 def test_B14_key_order_and_spacing_do_not_change_what_was_approved(ledger: Any) -> None:
-    from harness.fingerprint import of_call
+    from fakeprovider_harness.tooling.fingerprint import of_call
 
     assert of_call("t", {"a": 1, "b": [2]}) == of_call("t", {"b": [2], "a": 1})
     assert of_call("t", {"a": 1}) != of_call("u", {"a": 1})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakeprovider.server import Server
-from harness import (
+from fakeprovider_harness import (
     ActiveTime,
     FakeClock,
     ListTrace,
@@ -27,10 +27,10 @@ from harness import (
     approve,
     run,
 )
-from harness.models import ChatModel, Timeouts
-from harness.models.base import ModelReply, Usage
-from harness.scripted import ScriptedModel, calls, says
-from harness.trace import RequestRetried, RunStopped
+from fakeprovider_harness.models import ChatModel, Timeouts
+from fakeprovider_harness.models.base import ModelReply, Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.trace import RequestRetried, RunStopped
 
 CAP = MaxTurns(20)
 

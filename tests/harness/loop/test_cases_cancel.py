@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     Cancel,
     ListTrace,
     MaxTurns,
@@ -30,10 +30,10 @@ from harness import (
     subagent,
     tool,
 )
-from harness.models.base import ModelReply
-from harness.process import ProcessCancelled
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import LateEffect, RunStopped
+from fakeprovider_harness.models.base import ModelReply
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.tooling.process import ProcessCancelled
+from fakeprovider_harness.trace import LateEffect, RunStopped
 
 QUICK = Settings(grace=0.1)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     Cancel,
     ListTrace,
     MaxTurns,
@@ -22,10 +22,10 @@ from harness import (
     subagent,
     tool,
 )
-from harness.models.base import Usage
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import Event, LateEffect, Verification
-from harness.verify import Claim, Verdict, failed, passed, stale, unreachable
+from fakeprovider_harness.models.base import Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.trace import Event, LateEffect, Verification
+from fakeprovider_harness.verify import Claim, Verdict, failed, passed, stale, unreachable
 
 
 def start() -> RunState:

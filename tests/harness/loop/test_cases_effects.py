@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     FakeClock,
     FatalToolError,
     ListTrace,
@@ -31,9 +31,9 @@ from harness import (
     say,
     tool,
 )
-from harness.models.base import ModelError, ModelReply
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import ToolEnd, ToolStart
+from fakeprovider_harness.models.base import ModelError, ModelReply
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.trace import ToolEnd, ToolStart
 
 CAP = MaxTurns(20)
 

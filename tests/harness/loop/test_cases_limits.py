@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     ActiveTime,
     Deadline,
     FakeClock,
@@ -29,8 +29,8 @@ from harness import (
     say,
     tool,
 )
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import RunResumed, ToolProgress
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.trace import RunResumed, ToolProgress
 
 
 def start() -> RunState:
@@ -194,8 +194,8 @@ def test_C11_a_hung_tool_times_out_though_it_reports_progress(
 def test_C11_the_process_ends_though_a_tool_hangs_in_its_thread() -> None:
     program = """
 import threading
-from harness import MaxTurns, RunState, Settings, run, tool
-from harness.scripted import ScriptedModel, calls, says
+from fakeprovider_harness import MaxTurns, RunState, Settings, run, tool
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
 @tool(timeout=0.05)
 def hang() -> str:
     "Hang."

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from harness import (
+from fakeprovider_harness import (
     Condition,
     ConsecutiveErrors,
     ListTrace,
@@ -28,9 +28,9 @@ from harness import (
     say,
     tool,
 )
-from harness.models.base import ModelReply
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import Note
+from fakeprovider_harness.models.base import ModelReply
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.trace import Note
 
 CAP = MaxTurns(300)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     ActiveTime,
     Cancel,
     Deadline,
@@ -29,9 +29,9 @@ from harness import (
     subagent,
     tool,
 )
-from harness.models.base import Attempt, Call, ModelError, ModelReply, Usage
-from harness.scripted import ScriptedModel, calls, says
-from harness.trace import RequestLost, RequestRetried, RunStopped
+from fakeprovider_harness.models.base import Attempt, Call, ModelError, ModelReply, Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.trace import RequestLost, RequestRetried, RunStopped
 
 PATIENT = Settings(retry=RetryPolicy(attempts=None))
 RETRY = Settings(retry=RetryPolicy())
@@ -323,7 +323,7 @@ class Silent:
         self.asked += 1
         if self.heeds:
             await cancel.wait()
-            from harness.models.base import ModelCancelled
+            from fakeprovider_harness.models.base import ModelCancelled
 
             raise ModelCancelled(partial=ModelReply("some text"))
         await asyncio.Event().wait()

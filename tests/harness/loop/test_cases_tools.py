@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     FatalToolError,
     ListTrace,
     MaxTurns,
@@ -21,8 +21,8 @@ from harness import (
     run,
     tool,
 )
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import ApprovalRequired, ToolStart
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.trace import ApprovalRequired, ToolStart
 
 HINT = "no such file: timeout.log. Call list_files to see what exists."
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     ListTrace,
     MaxCost,
     MaxTokens,
@@ -21,9 +21,9 @@ from harness import (
     run,
     subagent,
 )
-from harness.models.base import ModelReply
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import RunStopped, TurnEvent
+from fakeprovider_harness.models.base import ModelReply
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.trace import RunStopped, TurnEvent
 
 QUESTION = {"question": "?"}
 

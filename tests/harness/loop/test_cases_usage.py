@@ -12,9 +12,19 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Pace, Reply
 from fakeprovider.replies import say as words
 from fakeprovider.server import Server
-from harness import Cancel, MaxTokens, MaxTurns, Price, RunState, Settings, arun, say, tool
-from harness.models import PROTOCOLS, Model, make_model
-from harness.verify import Evaluator
+from fakeprovider_harness import (
+    Cancel,
+    MaxTokens,
+    MaxTurns,
+    Price,
+    RunState,
+    Settings,
+    arun,
+    say,
+    tool,
+)
+from fakeprovider_harness.models import PROTOCOLS, Model, make_model
+from fakeprovider_harness.verify import Evaluator
 
 WORDS = 500
 

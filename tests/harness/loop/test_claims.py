@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from harness import RunBusy, Store
-from harness.claims import Claims
+from fakeprovider_harness import RunBusy, Store
+from fakeprovider_harness.persistence.store import Claims
 
 STANDING = {"schema.lock", "claims.lock"}
 
 CLAIMANT = """
 import os, sys, time
 from pathlib import Path
-from harness import RunBusy
-from harness.claims import Claims
+from fakeprovider_harness import RunBusy
+from fakeprovider_harness.persistence.store import Claims
 
 def slowly(path, missing_ok=False, unlink=Path.unlink):
     time.sleep(0.002 if path.suffix == ".lock" else 0)  # time for others to come between

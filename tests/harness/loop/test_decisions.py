@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     FakeClock,
     ListTrace,
     MaxTurns,
@@ -23,8 +23,8 @@ from harness import (
     settle,
     tool,
 )
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.trace import Decided, ToolStart, encode
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.trace import Decided, ToolStart, encode
 
 CAP = MaxTurns(9)
 

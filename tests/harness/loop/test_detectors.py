@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
+from fakeprovider_harness import (
     ConsecutiveErrors,
     MalformedCalls,
     NoProgress,
@@ -21,8 +21,8 @@ from harness import (
     Stop,
     TurnRecord,
 )
-from harness.models.base import Usage
-from harness.state import CallRecord, Nudge, Reading
+from fakeprovider_harness.models.base import Usage
+from fakeprovider_harness.state import CallRecord, Nudge, Reading
 
 Made = tuple[str, str, bool]  # call, result, effect
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness import RunBusy, RunState, StaleRun, Status, Store, approve, reject, settle
+from fakeprovider_harness import RunBusy, RunState, StaleRun, Status, Store, approve, reject, settle
 
 SCRIPT = Path(__file__).with_name("mortal_run.py")
 FULL = Decimal("0.004")  # two requests of 1,000 and 100 tokens at 1 and 10 USD per million
@@ -25,7 +25,9 @@ Start = Callable[..., Any]
 def processes() -> Any:
     """Processes that start fast: forked from a server that has the harness imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["harness", "harness.scripted", "jsonschema"])
+    context.set_forkserver_preload(
+        ["fakeprovider_harness", "fakeprovider_harness.models.scripted", "jsonschema"]
+    )
     return context
 
 

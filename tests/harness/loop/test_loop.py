@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
+from fakeprovider_harness import (
     Condition,
     ListTrace,
     MaxCost,
@@ -31,12 +31,12 @@ from harness import (
     subagent,
     tool,
 )
-from harness.context import DropResults, Fresh, Notes, Summarise
-from harness.models.base import Attempt, ModelError, ModelReply, Usage
-from harness.scripted import USAGE, ScriptedModel, calls, says
-from harness.trace import RequestLost, TurnEvent
-from harness.verify.baseline import Baseline
-from harness.verify.command import CommandSucceeds
+from fakeprovider_harness.context import DropResults, Fresh, Notes, Summarise
+from fakeprovider_harness.models.base import Attempt, ModelError, ModelReply, Usage
+from fakeprovider_harness.models.scripted import USAGE, ScriptedModel, calls, says
+from fakeprovider_harness.trace import RequestLost, TurnEvent
+from fakeprovider_harness.verify.baseline import Baseline
+from fakeprovider_harness.verify.command import CommandSucceeds
 
 
 def runaway() -> ScriptedModel:
@@ -395,7 +395,7 @@ def plain(x: int) -> str:
     ("given", "said"),
     [
         ({"tools": [plain]}, "plain is a function and no tool: pass tool(plain), or put @tool"),
-        ({"tools": [3]}, "3 is no tool: make one of a function with harness.tool"),
+        ({"tools": [3]}, "3 is no tool: make one of a function with fakeprovider_harness.tool"),
         ({"tools": tool(plain)}, "tools is a list of tools: pass [plain], not one tool"),
         ({"tools": None}, "tools is a list of tools, not None"),
         ({"price": "2"}, "such as Price('2', '12'), a PriceTable, or None; not '2'"),

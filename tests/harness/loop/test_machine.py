@@ -24,7 +24,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from harness import (
+from fakeprovider_harness import (
     Cancel,
     ListTrace,
     MaxTurns,
@@ -43,9 +43,9 @@ from harness import (
     settle,
     tool,
 )
-from harness.models.base import Message, ModelReply
-from harness.scripted import USAGE, calls, problems, says
-from harness.trace import RunStopped, ToolEnd
+from fakeprovider_harness.models.base import Message, ModelReply
+from fakeprovider_harness.models.scripted import USAGE, calls, problems, says
+from fakeprovider_harness.trace import RunStopped, ToolEnd
 
 PRICE = Price("1", "10")
 TOOLS = ["read", "write", "write", "once", "gated", "gated", "boom", "stop", "raed"]

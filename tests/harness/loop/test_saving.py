@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     MaxToolCalls,
     MaxTurns,
     NoStore,
@@ -22,9 +22,9 @@ from harness import (
     run,
     tool,
 )
-from harness.models.base import Usage
-from harness.scripted import ScriptedModel, calls, says
-from harness.state import Check, Nudge, Reading, SideRequest
+from fakeprovider_harness.models.base import Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.state import Check, Nudge, Reading, SideRequest
 
 
 def test_a_reading_that_a_tool_reports_while_the_run_is_saved_is_not_lost(tmp_path: Path) -> None:

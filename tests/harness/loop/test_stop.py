@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import harness
-from harness import (
+import fakeprovider_harness
+from fakeprovider_harness import (
     ActiveTime,
     AllOf,
     AnyOf,
@@ -38,9 +38,9 @@ from harness import (
     TurnRecord,
     parse_stop,
 )
-from harness.models.base import Usage
-from harness.scripted import ScriptedModel, says
-from harness.state import Times
+from fakeprovider_harness.models.base import Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, says
+from fakeprovider_harness.state import Times
 
 whole = st.none() | st.integers(0, 10**9)
 seconds = st.none() | st.integers(0, 10**6) | st.floats(0, 1e9, allow_nan=False)
@@ -146,7 +146,7 @@ def test_the_text_of_a_condition_reads_as_it_was_written() -> None:
 
 @given(conditions)
 def test_eval_of_the_repr_and_parse_of_the_repr_give_the_condition_back(stop: Condition) -> None:
-    assert eval(repr(stop), vars(harness).copy()) == stop
+    assert eval(repr(stop), vars(fakeprovider_harness).copy()) == stop
     assert parse_stop(repr(stop)) == stop
 
 
@@ -268,7 +268,7 @@ def test_a_condition_that_breaks_stops_the_run_and_is_named_with_what_it_must_re
     does: Any, what: str, joined: Any
 ) -> None:
     model = ScriptedModel([says("never asked")])
-    state = harness.run(RunState.start("task"), model=model, stop=joined(Own(does)))
+    state = fakeprovider_harness.run(RunState.start("task"), model=model, stop=joined(Own(does)))
     said = f"Own() {what}; a stop condition returns a tuple of every Stop that holds, or ()"
     assert (state.status, str(state.stop)) == ("stopped", f"predicate: {said}")
     assert model.requests == []
@@ -287,7 +287,7 @@ def test_a_condition_that_cannot_be_asked_is_refused_before_anything_is_sent() -
         with pytest.raises(
             TypeError, match=r"has no __call__\(self, state\).* every Stop that holds"
         ):
-            harness.run(RunState.start("task"), model=model, stop=MaxTurns(5) | wrong)
+            fakeprovider_harness.run(RunState.start("task"), model=model, stop=MaxTurns(5) | wrong)
     assert model.requests == []
 
 
@@ -305,7 +305,7 @@ def test_a_limit_on_fruitless_replies_that_is_given_replaces_the_default_one(
     limit: Condition, reply: Any, sent: int
 ) -> None:
     model = ScriptedModel([reply], forever=True)
-    state = harness.run(RunState.start("task"), model=model, stop=limit)
+    state = fakeprovider_harness.run(RunState.start("task"), model=model, stop=limit)
     assert len(model.requests) == sent
     assert state.stop is not None
     assert (state.stop.value, state.stop.also) == (sent, ())
@@ -351,7 +351,7 @@ def test_what_cannot_be_meant_is_refused_by_class_and_field(
     text: str, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words) as raised:
-        eval(text, vars(harness).copy())
+        eval(text, vars(fakeprovider_harness).copy())
     assert "\n" not in str(raised.value)
 
 
@@ -370,5 +370,5 @@ def test_what_is_joined_with_a_condition_must_be_one(wrong: Any) -> None:
 def test_a_run_with_a_stop_that_is_none_sends_nothing() -> None:
     model = ScriptedModel([says("never asked")])
     with pytest.raises(TypeError, match="5 is no stop condition"):
-        harness.run(RunState.start("task"), model=model, stop=5)  # type: ignore[arg-type]
+        fakeprovider_harness.run(RunState.start("task"), model=model, stop=5)  # type: ignore[arg-type]
     assert model.requests == []

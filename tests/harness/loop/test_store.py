@@ -12,8 +12,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness import MaxTurns, NoSuchRun, RunBusy, RunState, StaleRun, Status, Store, run
-from harness.scripted import ScriptedModel, calls, says
+from fakeprovider_harness import (
+    MaxTurns,
+    NoSuchRun,
+    RunBusy,
+    RunState,
+    StaleRun,
+    Status,
+    Store,
+    run,
+)
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
 
 
 @pytest.fixture
@@ -105,7 +114,7 @@ def test_a_run_has_one_owner_and_its_death_frees_it(store: Store, tmp_path: Path
     with store.claim("r"):
         pass
     program = (
-        "import os, sys; from harness import Store; s = Store(sys.argv[1]);"
+        "import os, sys; from fakeprovider_harness import Store; s = Store(sys.argv[1]);"
         "c = s.claim('r'); c.__enter__(); os.kill(os.getpid(), 9)"
     )
     dead = subprocess.run([sys.executable, "-c", program, str(tmp_path / "runs.db")], check=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     Condition,
     ListTrace,
     MaxCost,
@@ -24,9 +24,9 @@ from harness import (
     run,
     subagent,
 )
-from harness.models.base import ModelError, Usage
-from harness.scripted import ScriptedModel, calls, says
-from harness.trace import RunStopped, TurnEvent
+from fakeprovider_harness.models.base import ModelError, Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.trace import RunStopped, TurnEvent
 
 CHEAP = Usage(500, 50)
 

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from harness import (
+from fakeprovider_harness import (
     Cancel,
     FakeClock,
     ListTrace,
@@ -45,9 +45,9 @@ from harness import (
     subagent,
     tool,
 )
-from harness.models.base import Message, ModelError, ModelReply, ToolSpec, Usage
-from harness.scripted import calls, problems, says
-from harness.trace import RunStopped, TurnEvent
+from fakeprovider_harness.models.base import Message, ModelError, ModelReply, ToolSpec, Usage
+from fakeprovider_harness.models.scripted import calls, problems, says
+from fakeprovider_harness.trace import RunStopped, TurnEvent
 
 PRICE = Price("1", "10")
 PARENT = ["read", "read", "write", "gated", "delegate", "delegate", "delegate"]

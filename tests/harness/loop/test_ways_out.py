@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from harness import WAYS_OUT, Status, Stop, StopKind
-from harness.ways_out import STATUS_OF, resumable, weightiest
+from fakeprovider_harness import WAYS_OUT, Status, Stop, StopKind
+from fakeprovider_harness.outcomes import STATUS_OF, resumable, weightiest
 
 
 def test_every_kind_leads_to_exactly_one_status() -> None:

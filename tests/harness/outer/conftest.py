@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness import FakeClock, MaxTurns, Price, Tool, tool
-from harness.outer import Setup
+from fakeprovider_harness import FakeClock, MaxTurns, Price, Tool, tool
+from fakeprovider_harness.outer import Setup
 
 PRICE = Price("1", "10", cache_write="1")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.outer import Caps, OuterKind
-from harness.outer.report import Spent
+from fakeprovider_harness.outer import Caps, OuterKind
+from fakeprovider_harness.outer.report import Spent
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`python -m harness` as a person uses it: real processes, a real socket, signals, a SIGKILL."""
+"""`fakeprovider-harness` as a person uses it: real processes, real sockets, signals, a SIGKILL."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import pytest
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Reply, ask, say
-from fakeprovider.scripts.worker import worker
+from fakeprovider.scripts.plan_file import worker
 from fakeprovider.server import Server
-from harness import RunState, Store
-from harness.commands.cli import main
-from harness.outer.book import Shelf
+from fakeprovider_harness import RunState, Store
+from fakeprovider_harness.commands.cli import main
+from fakeprovider_harness.outer.report import Shelf
 
 PRICES = ["--price-in", "2", "--price-out", "12"]
 
@@ -77,7 +77,7 @@ class Shell:
         self.store = tmp_path / "state" / "runs.sqlite"
 
     def start(self, script: str, *words: str, stdin: Any = subprocess.PIPE) -> Any:
-        command = [sys.executable, "-P", "-m", "harness", *words]
+        command = [sys.executable, "-P", "-m", "fakeprovider_harness", *words]
         if words[0] in ("run", "ralph", "loop", "goal", "--resume"):
             command += ["--dir", str(self.project), "--base-url", self.server.url_for(script)]
         return subprocess.Popen(
@@ -194,7 +194,16 @@ def test_B30g_a_mistake_is_one_clean_message(
 
 @pytest.mark.parametrize("variable", ["HOME", "XDG_STATE_HOME"])
 def test_a_home_that_cannot_be_written_is_one_clean_message(server: Server, variable: str) -> None:
-    command = [sys.executable, "-P", "-m", "harness", "run", "x", "--base-url", server.base_url]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "fakeprovider_harness",
+        "run",
+        "x",
+        "--base-url",
+        server.base_url,
+    ]
     unset = ("HARNESS_STORE", "XDG_STATE_HOME")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     done = started(command, environment={**environment, variable: "/dev/null"})
@@ -233,7 +242,7 @@ def test_the_line_to_go_on_with_can_be_pasted_and_works(shell: Shell, command: s
     code, _, err = shell("writer", command, *task, *given)
     assert code == 1, err
     words = pasted(err)
-    assert words[:5] == [sys.executable, "-P", "-m", "harness", command]
+    assert words[:5] == [sys.executable, "-P", "-m", "fakeprovider_harness", command]
     environment = {name: value for name, value in os.environ.items() if name != "HARNESS_STORE"}
     done = started(words, "y\n", environment)
     assert "run it? y, n" in done.stderr, done.stderr
@@ -365,11 +374,11 @@ import runpy, sys
 
 class Pressed:
     def find_spec(self, name, *_):
-        if name == "harness.commands.cli":
+        if name == "fakeprovider_harness.commands.cli":
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Pressed())
-runpy.run_module("harness", run_name="__main__")
+runpy.run_module("fakeprovider_harness", run_name="__main__")
 """
 
 

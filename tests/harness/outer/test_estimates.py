@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fakeprovider.server import Server
-from harness import RunState, Store
-from harness.commands.cli import main
-from harness.records import Request
+from fakeprovider_harness import RunState, Store
+from fakeprovider_harness.commands.cli import main
+from fakeprovider_harness.records import Request
 
 
 def test_a_lost_request_is_told_with_its_price_and_the_total_as_an_estimate(

@@ -9,19 +9,11 @@ from typing import Any
 
 import pytest
 
-from harness import (
-    Cancel,
-    MaxTurns,
-    Price,
-    RunState,
-    Settings,
-    Tool,
-    tool,
-)
-from harness.models.base import ModelError
-from harness.outer import Caps, Goal, OuterKind, OuterReport, Setup, goal, vague
-from harness.scripted import ScriptedModel, calls, problems, says
-from harness.verify import Evaluator
+from fakeprovider_harness import Cancel, MaxTurns, Price, RunState, Settings, Tool, tool
+from fakeprovider_harness.models.base import ModelError
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.outer import Caps, Goal, OuterKind, OuterReport, Setup, goal, vague
+from fakeprovider_harness.verify import Evaluator
 
 Make = Callable[..., Setup]
 SMALL = Price("0.1", "0.4")

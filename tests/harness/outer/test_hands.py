@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.commands.hands import read_file
-from harness.ends import KEPT
+from fakeprovider_harness.commands.file_tools import read_file
+from fakeprovider_harness.tooling.truncation import KEPT
 
 
 def test_both_ends_of_a_file_too_long_to_be_sent_are_read_and_no_more(tmp_path: Path) -> None:

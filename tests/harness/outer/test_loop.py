@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness import (
+from fakeprovider_harness import (
     Cancel,
     Deadline,
     FakeClock,
@@ -21,9 +21,10 @@ from harness import (
     RunState,
     tool,
 )
-from harness.conditions import ContextWindow
-from harness.models.base import ModelError
-from harness.outer import (
+from fakeprovider_harness.conditions import ContextWindow
+from fakeprovider_harness.models.base import ModelError
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.outer import (
     Caps,
     OuterKind,
     OuterReport,
@@ -34,10 +35,8 @@ from harness.outer import (
     loop_prompt,
     parse_interval,
 )
-from harness.outer.prompts import MAINTENANCE
-from harness.outer.schedule import in_words
-from harness.outer.setup import from_here
-from harness.scripted import ScriptedModel, calls, problems, says
+from fakeprovider_harness.outer.schedule import in_words
+from fakeprovider_harness.outer.setup import MAINTENANCE, from_here
 
 Make = Callable[..., Setup]
 MINUTE, DAY = 60, 86_400

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from harness import Cancel, MaxTurns, RunBusy, RunState, Store, tool
-from harness.models.base import ModelError
-from harness.outer import Caps, OuterKind, OuterReport, PlanFile, Ralph, Setup, ralph
-from harness.outer.book import Shelf
-from harness.scripted import ScriptedModel, calls, says
-from harness.verify import Claim, Evaluator, Verdict, broken, failed, passed
+from fakeprovider_harness import Cancel, MaxTurns, RunBusy, RunState, Store, tool
+from fakeprovider_harness.models.base import ModelError
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.outer import Caps, OuterKind, OuterReport, PlanFile, Ralph, Setup, ralph
+from fakeprovider_harness.outer.report import Shelf
+from fakeprovider_harness.verify import Claim, Evaluator, Verdict, broken, failed, passed
 
 CAPS = Caps(iterations=20)
 Make = Callable[..., Setup]
@@ -223,7 +223,7 @@ def test_an_approval_that_nobody_can_give_ends_it_and_the_run_goes_on_once_it_is
         assert report.iterations[-1].turns == 1, "what it has used so far is in the report"
 
         def decide(state: RunState) -> bool:
-            from harness import approve
+            from fakeprovider_harness import approve
 
             for wait in state.interruptions:
                 approve(state, wait.call_id)

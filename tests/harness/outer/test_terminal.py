@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness import MaxTurns, RunState, run, tool, wording
-from harness.cancel import Cancel
-from harness.commands.terminal import SHOWN, Person
-from harness.scripted import ScriptedModel, calls
+from fakeprovider_harness import MaxTurns, RunState, run, tool
+from fakeprovider_harness.cancel import Cancel
+from fakeprovider_harness.commands.terminal import SHOWN, Person
+from fakeprovider_harness.models.scripted import ScriptedModel, calls
+from fakeprovider_harness.tooling import model_messages
 
 
 @tool(needs_approval=True)
@@ -43,8 +44,8 @@ def test_nothing_is_hidden_by_control_characters() -> None:
     ("phase", "note", "by"),
     [
         ("awaiting", "", "--yes"),
-        ("awaiting", wording.EXPIRED, "--yes"),
-        ("awaiting", wording.REPEATS_UNKNOWN, None),
+        ("awaiting", model_messages.EXPIRED, "--yes"),
+        ("awaiting", model_messages.REPEATS_UNKNOWN, None),
         ("unknown", "", None),
     ],
 )

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness import FakeClock
-from harness.commands.waiting import WIPE, Waiting, shown
-from harness.scripted import ScriptedModel, says
+from fakeprovider_harness import FakeClock
+from fakeprovider_harness.commands.terminal import WIPE, Waiting, shown
+from fakeprovider_harness.models.scripted import ScriptedModel, says
 
 
 class Slow(ScriptedModel):

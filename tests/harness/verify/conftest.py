@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness import Cancel, RunState
-from harness.models.base import Usage
-from harness.verify import Claim, Verdict
+from fakeprovider_harness import Cancel, RunState
+from fakeprovider_harness.models.base import Usage
+from fakeprovider_harness.verify import Claim, Verdict
 
 BUGGY = "def double(x):\n    return x + 2\n"
 FIXED = "def double(x):\n    return x * 2\n"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness import RunState, run, tool
-from harness.scripted import ScriptedModel, calls, says
-from harness.verify import TESTS, Baseline, RedGreen, TestsPass, Untouched, protect
-from harness.verify.patterns import matches
+from fakeprovider_harness import RunState, run, tool
+from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
+from fakeprovider_harness.verify import TESTS, Baseline, RedGreen, TestsPass, Untouched, protect
+from fakeprovider_harness.verify.baseline import matches
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,19 @@ from typing import Any
 
 import pytest
 
-from harness import FakeClock, MaxCost, MaxTokens, Price, RetryPolicy, RunState, Settings, run
-from harness.models.base import Attempt, Message, ModelError, ModelReply, Usage
-from harness.scripted import ScriptedModel, says
-from harness.verify import Evaluator
+from fakeprovider_harness import (
+    FakeClock,
+    MaxCost,
+    MaxTokens,
+    Price,
+    RetryPolicy,
+    RunState,
+    Settings,
+    run,
+)
+from fakeprovider_harness.models.base import Attempt, Message, ModelError, ModelReply, Usage
+from fakeprovider_harness.models.scripted import ScriptedModel, says
+from fakeprovider_harness.verify import Evaluator
 
 SMALL = Price("0.10", "0.40")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.verify import Feature, Features
+from fakeprovider_harness.verify import Feature, Features
 
 PLAN = [
     {"id": "parse", "description": "parses a line", "steps": ["feed it a line"], "passes": False},

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness import Cancel, ProcessCancelled, RunState
-from harness.models.base import Message
-from harness.verify import (
+from fakeprovider_harness import Cancel, ProcessCancelled, RunState
+from fakeprovider_harness.models.base import Message
+from fakeprovider_harness.verify import (
     CommandSucceeds,
     TestsPass,
     TestsSeen,

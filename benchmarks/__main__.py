@@ -1,5 +1,0 @@
-"""`python -m benchmarks` is `bench`."""
-
-from benchmarks.entry import main
-
-main()

@@ -1,0 +1,288 @@
+"""Chat completions: `POST /chat/completions`, whole and streamed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from fakeprovider.conversation import Conversation, Offered, Violation
+from fakeprovider.errors import ApiError, invalid
+from fakeprovider.fitting.tool_choice import Choice, allowed
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.fold import State, finish
+from fakeprovider.parsing.json_body import decode
+from fakeprovider.parsing.request_reader import Form, read
+from fakeprovider.parsing.strict import judge, names_twice
+from fakeprovider.parsing.tool_parsing import read_tools
+from fakeprovider.protocols.chat.history import TOOL_NAME, parse_message
+from fakeprovider.protocols.chat.rendering import render_stream, render_whole
+from fakeprovider.protocols.dialect import CREATED
+
+__all__ = [
+    "NAME",
+    "PATHS",
+    "parse",
+    "refuse",
+    "render_error",
+    "render_model",
+    "render_models",
+    "render_stream",
+    "render_whole",
+]
+
+NAME: Final = "chat"
+PATHS: Final = ("/chat/completions",)
+
+_ERROR_TYPE = {"rate_limit": "rate_limit_error", "server": "server_error"}
+_MOST_CHOICES = 128  # the reference's limit of `n`
+_MOST_STOPS = 4  # and of `stop`
+_NULL = msgspec.Raw(b"null")
+_encode = msgspec.json.Encoder().encode
+
+
+class StreamOptions(msgspec.Struct):
+    """How to stream."""
+
+    include_usage: bool | None = None
+
+
+class JsonSchema(msgspec.Struct):
+    """The form of an answer in JSON."""
+
+    name: str = ""
+    schema: dict[str, Any] | None = None
+
+
+class ResponseFormat(msgspec.Struct):
+    """Whether the answer is to be text, JSON, or JSON of a certain form."""
+
+    type: str
+    json_schema: JsonSchema | None = None
+
+
+class Request(msgspec.Struct):
+    """What is read of a request; everything else is accepted and ignored."""
+
+    messages: msgspec.Raw
+    model: str = ""
+    tools: msgspec.Raw = _NULL
+    functions: msgspec.Raw = _NULL
+    tool_choice: msgspec.Raw = _NULL
+    function_call: msgspec.Raw = _NULL
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    stop: str | list[str] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    n: int | None = None
+
+
+class Named(msgspec.Struct):
+    """Something that has a name."""
+
+    name: str
+
+
+class AllowedTools(msgspec.Struct):
+    """A tool choice that is a list."""
+
+    mode: str = "auto"
+    tools: list[NamedTool] = []
+
+
+class NamedTool(msgspec.Struct):
+    """A tool choice that is an object, or a member of one that is a list."""
+
+    type: str = "function"
+    function: Named | None = None
+    allowed_tools: AllowedTools | None = None
+
+
+class ToolFunction(msgspec.Struct):
+    """A function as it is offered."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Tool(msgspec.Struct):
+    """One of the tools offered."""
+
+    function: ToolFunction
+    type: str = "function"
+
+
+_TOOLS: msgspec.json.Decoder[list[Tool] | None] = msgspec.json.Decoder(list[Tool] | None)
+_FUNCTIONS: msgspec.json.Decoder[list[ToolFunction]] = msgspec.json.Decoder(list[ToolFunction])
+_CHOICE: msgspec.json.Decoder[str | NamedTool | None] = msgspec.json.Decoder(str | NamedTool | None)
+_FUNCTION_CALL: msgspec.json.Decoder[str | Named | None] = msgspec.json.Decoder(str | Named | None)
+_FORM = Form(
+    NAME, msgspec.json.Decoder(Request), "messages", lambda request: request.messages, parse_message
+)
+
+
+def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
+    """The conversation in a request body; raises `ApiError`."""
+    transcript = read(_FORM, body, memory)
+    request, state = transcript.request, transcript.state
+    _check(request, state, model)
+    legacy = bytes(request.functions) != b"null" and bytes(request.tools) == b"null"
+    tools, tool_tokens = (
+        read_tools(NAME, bytes(request.functions), memory, _functions)
+        if legacy
+        else read_tools(NAME, bytes(request.tools), memory, _tools)
+    )
+    choice = _function_choice(request) if legacy else _tool_choice(request)
+    names = [tool.name for tool in tools]
+    violations, notes = judge((*finish(state, names), *names_twice(names)), NAME)
+    return Conversation(
+        model=request.model or model,
+        messages=state.messages,
+        tools=allowed(tools, choice),
+        turn=state.position,
+        position=state.position,
+        prompt_tokens=state.prompt_tokens + tool_tokens,
+        max_output=request.max_completion_tokens or request.max_tokens,
+        stream=bool(request.stream),
+        violations=violations,
+        notes=notes,
+        options={
+            "include_usage": bool(request.stream_options and request.stream_options.include_usage),
+            "n": request.n or 1,
+            "legacy": legacy,
+            "stop": _stop(request),
+            "choice": choice,
+            "offered": tools,
+            **_form(request.response_format),
+        },
+        digest=transcript.digest,
+        sent_before=state.sent + tool_tokens if state.sent else 0,
+        history=state.history,
+    )
+
+
+def refuse(violation: Violation) -> ApiError:
+    """The service's 400 for a broken transcript."""
+    where = violation.where or f"messages[{violation.index}]"
+    return invalid(f"Invalid '{where}': {violation.detail}.", where)
+
+
+def render_error(error: ApiError) -> bytes:
+    """An `error` object."""
+    return _encode(
+        {
+            "error": {
+                "message": error.message,
+                "type": _ERROR_TYPE.get(error.kind, "invalid_request_error"),
+                "param": error.param,
+                "code": error.code,
+            }
+        }
+    )
+
+
+def render_models(names: tuple[str, ...]) -> bytes:
+    """A `list` of models."""
+    return _encode({"object": "list", "data": list(map(_model, names))})
+
+
+def render_model(name: str) -> bytes:
+    """A `model` object."""
+    return _encode(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "fakeprovider"}
+
+
+def _check(request: Request, state: State, model: str) -> None:
+    if not (request.model or model):
+        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+    if not state.messages:
+        raise invalid(
+            "Invalid 'messages': an empty list; there must be at least one message.",
+            "messages",
+            "empty_array",
+        )
+    for name in ("max_tokens", "max_completion_tokens", "n"):
+        value = getattr(request, name)
+        if value is not None and value < 1:
+            raise invalid(
+                f"Invalid '{name}': expected a value >= 1, but got {value}.",
+                name,
+                "integer_below_min_value",
+            )
+    if request.n is not None and request.n > _MOST_CHOICES:
+        raise invalid(
+            f"Invalid 'n': expected a value <= {_MOST_CHOICES}, but got {request.n}.",
+            "n",
+            "integer_above_max_value",
+        )
+
+
+def _tools(raw: bytes) -> tuple[Offered, ...]:
+    tools = decode(raw, _TOOLS, "tools") or []
+    for index, tool in enumerate(tools):
+        _check_name(tool.function.name, f"tools[{index}].function.name")
+    return tuple(_offered(tool.function) for tool in tools)
+
+
+def _functions(raw: bytes) -> tuple[Offered, ...]:
+    functions = decode(raw, _FUNCTIONS, "functions")
+    for index, function in enumerate(functions):
+        _check_name(function.name, f"functions[{index}].name")
+    return tuple(map(_offered, functions))
+
+
+def _offered(function: ToolFunction) -> Offered:
+    return Offered(function.name, function.description, function.parameters)
+
+
+def _check_name(name: str, param: str) -> None:
+    if not TOOL_NAME.fullmatch(name):
+        raise invalid(
+            f"Invalid '{param}': {name!r} is not 1 to 64 of a-zA-Z0-9_-.", param, "invalid_value"
+        )
+
+
+def _tool_choice(request: Request) -> Choice:
+    found = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
+    single = request.parallel_tool_calls is False
+    if isinstance(found, NamedTool) and found.allowed_tools is not None:
+        names = [tool.function.name for tool in found.allowed_tools.tools if tool.function]
+        return Choice(found.allowed_tools.mode, tuple(names), single)
+    if isinstance(found, NamedTool):
+        return Choice("required", (found.function.name,) if found.function else (), single)
+    return Choice(found or "auto", (), single)
+
+
+def _function_choice(request: Request) -> Choice:
+    found = decode(bytes(request.function_call), _FUNCTION_CALL, "function_call")
+    if isinstance(found, Named):
+        return Choice("required", (found.name,), single=True)
+    return Choice(found or "auto", single=True)
+
+
+def _stop(request: Request) -> tuple[str, ...]:
+    words = [request.stop] if isinstance(request.stop, str) else request.stop or []
+    if len(words) > _MOST_STOPS:
+        raise invalid(
+            f"Invalid 'stop': at most {_MOST_STOPS} words.", "stop", "array_above_max_length"
+        )
+    return tuple(word for word in words if word)
+
+
+def _form(found: ResponseFormat | None) -> dict[str, Any]:
+    schema = found.json_schema.schema if found and found.json_schema else None
+    kind = found.type if found else "text"
+    if kind not in ("text", "json_object", "json_schema"):
+        raise invalid(
+            f"Invalid value: '{kind}'. 'response_format.type' is text, json_object or json_schema.",
+            "response_format.type",
+            "invalid_value",
+        )
+    return {"json_object": kind != "text", "json_schema": schema if kind == "json_schema" else None}

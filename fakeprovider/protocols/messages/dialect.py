@@ -1,0 +1,354 @@
+"""Anthropic Messages: `POST /messages`, whole and streamed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from fakeprovider.conversation import Conversation, Message, Offered, Violation
+from fakeprovider.errors import ApiError, invalid
+from fakeprovider.fitting.tool_choice import Choice, allowed
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.counting import inner_count
+from fakeprovider.parsing.fold import Entry, State, finish
+from fakeprovider.parsing.json_body import decode
+from fakeprovider.parsing.prompt_cache import Mark
+from fakeprovider.parsing.request_reader import Form, Transcript, read
+from fakeprovider.parsing.strict import judge, names_twice, thinking_budget, too_many_marks
+from fakeprovider.parsing.tool_parsing import read_tools
+from fakeprovider.protocols.messages.history import TOOL_NAME, parse_message, parse_system
+from fakeprovider.protocols.messages.rendering import render_stream, render_whole
+
+__all__ = [
+    "NAME",
+    "PATHS",
+    "count_tokens",
+    "parse",
+    "refuse",
+    "render_error",
+    "render_model",
+    "render_models",
+    "render_stream",
+    "render_whole",
+]
+
+NAME: Final = "messages"
+PATHS: Final = ("/messages",)
+
+_ERROR_TYPE = {
+    "invalid_request": "invalid_request_error",
+    "authentication": "authentication_error",
+    "permission": "permission_error",
+    "not_found": "not_found_error",
+    "rate_limit": "rate_limit_error",
+    "too_large": "request_too_large",
+    "overloaded": "overloaded_error",
+    "server": "api_error",
+}
+_RUN_BY_THE_SERVICE = ("web_search", "web_fetch", "code_execution", "tool_search", "mcp")
+_MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
+_PATH = re.compile(r"\[(\d+)\]")
+_QUOTED_PATH = re.compile(r"^(?:Invalid|Missing)[^']*'[^']*': ")
+_MARK = b'"cache_control"'
+_RELEASED = "2023-11-14T22:13:20Z"  # the time stamp of every reply, as RFC 3339
+_encode = msgspec.json.Encoder().encode
+
+
+class ToolChoice(msgspec.Struct):
+    """Which tools may be used."""
+
+    type: str = "auto"
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
+
+
+class OutputFormat(msgspec.Struct):
+    """The form of the answer."""
+
+    type: str = ""
+    schema: dict[str, Any] | None = None
+
+
+class OutputConfig(msgspec.Struct):
+    """How the answer is to be given."""
+
+    format: OutputFormat | None = None
+
+
+class Thinking(msgspec.Struct):
+    """Whether thinking is on."""
+
+    type: str = "disabled"
+    budget_tokens: int | None = None
+
+
+class Countable(msgspec.Struct):
+    """What is read of a request for a count."""
+
+    messages: msgspec.Raw
+    model: str
+    system: msgspec.Raw = msgspec.Raw(b"null")
+    tools: msgspec.Raw = msgspec.Raw(b"null")
+    thread: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Request(Countable, kw_only=True):
+    """What is read of a request; everything else is accepted and ignored."""
+
+    max_tokens: int
+    stream: bool | None = None
+    stop_sequences: list[str] | None = None
+    tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
+    output_format: OutputFormat | None = None
+
+
+class Tool(msgspec.Struct):
+    """One of the tools offered; those that the service itself runs have a dated `type`."""
+
+    name: str | None = None
+    type: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+
+_TOOLS: msgspec.json.Decoder[list[Tool] | None] = msgspec.json.Decoder(list[Tool] | None)
+_FORM = Form(
+    NAME, msgspec.json.Decoder(Request), "messages", lambda request: request.messages, parse_message
+)
+_COUNTED = Form(
+    NAME,
+    msgspec.json.Decoder(Countable),
+    "messages",
+    lambda request: request.messages,
+    parse_message,
+)
+
+
+def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
+    """The conversation in a request body; raises `ApiError`."""
+    transcript = read(_FORM, body, memory)
+    request = transcript.request
+    if request.max_tokens < 1:
+        raise invalid("Input should be greater than or equal to 1.", "max_tokens", "invalid_value")
+    form = request.output_format or (request.output_config and request.output_config.format)
+    options: dict[str, Any] = {
+        "stop": tuple(word for word in request.stop_sequences or () if word),
+        "thinking": bool(request.thinking and request.thinking.type != "disabled"),
+        "json_schema": form.schema if form and form.type == "json_schema" else None,
+    }
+    return _conversation(
+        body,
+        transcript,
+        memory,
+        _choice(request.tool_choice or ToolChoice()),
+        max_output=request.max_tokens,
+        stream=bool(request.stream),
+        **options,
+    )
+
+
+def count_tokens(
+    body: bytes,
+    memory: Memory,
+    model: str = "",
+    recount: Callable[[Conversation], Conversation] = lambda conversation: conversation,
+) -> tuple[Conversation, bytes]:
+    """The reply to `POST /messages/count_tokens`: what the same request would report as input."""
+    conversation = recount(_conversation(body, read(_COUNTED, body, memory), memory, Choice()))
+    return conversation, _encode({"input_tokens": conversation.prompt_tokens})
+
+
+def _conversation(
+    body: bytes,
+    transcript: Transcript[Any],
+    memory: Memory,
+    choice: Choice,
+    max_output: int | None = None,
+    stream: bool = False,
+    **options: Any,
+) -> Conversation:
+    request: Countable = transcript.request
+    if bytes(request.thread) != b"null":
+        raise _no_threads()
+    state = transcript.state
+    if not state.messages:
+        raise invalid("at least one message is required", "messages", "empty_array")
+    system = _system(bytes(request.system), memory)
+    tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
+    fixed = tool_tokens + sum(map(_inner, system))
+    choice = _ours(choice, tools, bytes(request.tools))
+    flaws = (*_flaws(state, system, tools), *too_many_marks(body), *_budget(request, tools))
+    violations, notes = judge(flaws, NAME)
+    paused = _paused(state.messages)
+    position = state.position - len(paused)
+    return Conversation(
+        model=request.model,
+        messages=(*(entry.message for entry in system), *state.messages),
+        tools=allowed(tools, choice),
+        turn=position,
+        position=position,
+        prompt_tokens=state.prompt_tokens + fixed,
+        max_output=max_output,
+        stream=stream,
+        violations=violations,
+        notes=notes,
+        options={
+            "choice": choice,
+            "offered": tools,
+            "searches_done": sum(paused),
+            "unthought": _unthought(state) if options.get("thinking") else None,
+            "cache_mark": _mark(request, body),
+            "tool_tokens": tool_tokens,
+            "fixed_tokens": fixed,
+            **options,
+        },
+        digest=transcript.digest,
+        sent_before=state.sent + fixed if state.sent else 0,
+        history=state.history,
+    )
+
+
+def refuse(violation: Violation) -> ApiError:
+    """The service's 400 for a broken transcript."""
+    where = violation.where or f"messages[{violation.index}]"
+    return invalid(violation.detail, where, violation.rule)
+
+
+def render_error(error: ApiError) -> bytes:
+    """An `error` object; a message about a field begins with its path."""
+    told: dict[str, Any] = {
+        "type": _ERROR_TYPE.get(error.kind, "invalid_request_error"),
+        "message": _told(error),
+    }
+    if error.details is not None:
+        told["details"] = error.details
+    return _encode({"type": "error", "error": told, "request_id": error.request_id})
+
+
+def render_models(names: tuple[str, ...]) -> bytes:
+    """A page of models."""
+    data = list(map(_model, names))
+    first, last = (names[0], names[-1]) if names else (None, None)
+    return _encode({"data": data, "has_more": False, "first_id": first, "last_id": last})
+
+
+def render_model(name: str) -> bytes:
+    """A `model` object."""
+    return _encode(_model(name))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {
+        "type": "model",
+        "id": name,
+        "display_name": name,
+        "created_at": _RELEASED,
+        "lifecycle": "active",
+    }
+
+
+def _unthought(state: State) -> int | None:
+    """Where the turn stands whose results end the transcript, if it has no thinking."""
+    if not state.answered or state.messages[-1].opens_turn:
+        return None
+    last = next(message for message in reversed(state.messages) if message.role == "assistant")
+    return None if last.thought else state.asked
+
+
+def _paused(history: tuple[Message, ...]) -> list[int]:
+    """The searches of each message that was sent back for the turn to go on where it paused."""
+    found: list[int] = []
+    for message in reversed(history):
+        if message.role != "assistant" or not message.searches:
+            break
+        found.append(message.searches)
+    return found
+
+
+def _mark(request: Countable, body: bytes) -> Mark:
+    """How far the request asks for caching; a mark of the whole request moves with its end."""
+    marks = body.count(_MARK)
+    in_system, in_tools = (bytes(raw).count(_MARK) for raw in (request.system, request.tools))
+    if marks > in_system + in_tools:
+        return "messages"
+    if in_system:
+        return "system"
+    return "tools" if in_tools else ""
+
+
+def _choice(found: ToolChoice) -> Choice:
+    names = (found.name,) if found.type == "tool" and found.name else ()
+    mode = _MODES.get(found.type, found.type)
+    return Choice(mode, names, bool(found.disable_parallel_tool_use))
+
+
+def _ours(choice: Choice, tools: tuple[Offered, ...], raw: bytes) -> Choice:
+    """A choice of a tool that the service itself runs is none of ours."""
+    if not choice.names or choice.names[0] in {tool.name for tool in tools}:
+        return choice
+    named = {tool.name for tool in decode(raw, _TOOLS, "tools") or []}
+    return Choice("auto", (), choice.single) if choice.names[0] in named else choice
+
+
+def _budget(request: Countable, tools: tuple[Offered, ...]) -> tuple[Violation, ...]:
+    if not isinstance(request, Request) or request.thinking is None:
+        return ()
+    budget = request.thinking.budget_tokens if request.thinking.type == "enabled" else None
+    return thinking_budget(budget, request.max_tokens, with_tools=bool(tools))
+
+
+def _system(raw: bytes, memory: Memory) -> tuple[Entry, ...]:
+    return memory.read(NAME, raw, {}, parse_system)
+
+
+def _inner(entry: Entry) -> int:
+    return inner_count(entry.message) if entry.tokens is None else entry.tokens
+
+
+def _flaws(
+    state: State, system: tuple[Entry, ...], tools: tuple[Offered, ...]
+) -> Iterable[Violation]:
+    """A last assistant message may be empty: it is where the answer is to go on."""
+    for entry in system:
+        yield from (Violation(rule, 0, f"system: {detail}") for rule, detail in entry.flaws)
+    names = [tool.name for tool in tools]
+    for flaw in (*finish(state, names), *names_twice(names)):
+        if flaw.rule not in ("null_content", "empty_content") or flaw.index != state.wire - 1:
+            yield flaw
+
+
+def _offered(raw: bytes) -> tuple[Offered, ...]:
+    found = []
+    tools = decode(raw, _TOOLS, "tools") or []
+    for index, tool in enumerate(tools):
+        if tool.name is None or (tool.type or "").startswith(_RUN_BY_THE_SERVICE):
+            continue
+        if not TOOL_NAME.fullmatch(tool.name):
+            raise invalid(f"{tool.name!r} is not 1 to 128 of a-zA-Z0-9_-.", f"tools[{index}].name")
+        found.append(Offered(tool.name, tool.description, tool.input_schema))
+    return tuple(found)
+
+
+def _told(error: ApiError) -> str:
+    if error.param is None:
+        return error.message
+    path = _PATH.sub(r".\1", error.param)
+    if error.code == "missing_required_parameter":
+        return f"{path}: Field required"
+    return f"{path}: {_QUOTED_PATH.sub('', error.message)}"
+
+
+def _no_threads() -> ApiError:
+    """The refusal that makes the SDKs' tool runners send the whole history instead."""
+    details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    error = invalid(
+        "Threads are not kept here; send the full conversation without `thread`.",
+        code="thread_unsupported_request",
+    )
+    error.details = details
+    return error

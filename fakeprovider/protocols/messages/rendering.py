@@ -1,0 +1,233 @@
+"""Anthropic Messages: a finished reply as one message or as the documented order of events.
+
+Shapes after the API reference ("Messages", "Streaming Messages") and the official SDK's types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from fakeprovider.completion import Completion
+from fakeprovider.conversation import Call, Conversation
+from fakeprovider.parsing.partial_json import complete_object
+from fakeprovider.parsing.thinking import sign
+from fakeprovider.protocols.dialect import Frame
+from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
+from fakeprovider.tokens import pieces
+
+STOP_REASONS: Final[dict[Finish, str]] = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "refusal",  # "when streaming classifiers intervene"
+    "refusal": "refusal",
+    "stop_sequence": "stop_sequence",
+    "pause": "pause_turn",
+    "context_window": "model_context_window_exceeded",
+}
+"""The seven documented stop reasons."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: the block after the search's own, under its id."""
+
+    id: str
+    search: WebSearch
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search of the service's own, with its id."""
+
+    id: str
+    search: WebSearch
+
+
+Block: TypeAlias = Text | Call | Thinking | Refusal | Searched | Found
+
+
+def message(conversation: Conversation, completion: Completion) -> dict[str, Any]:
+    """The whole message."""
+    return {
+        **_opening(conversation, completion),
+        "content": [_block(part) for part in _blocks(conversation, completion)],
+        **_ending(completion),
+        "usage": _usage(completion, completion.usage.completion),
+    }
+
+
+def render_stream(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
+    """The events of a streamed message, from `message_start` to `message_stop`."""
+    usage = _usage(completion, min(1, completion.usage.completion))
+    ending = dict.fromkeys(_ending(completion))
+    opening = {**_opening(conversation, completion), "content": [], **ending, "usage": usage}
+    yield frame("message_start", {"message": opening})
+    yield frame("ping", {})
+    for index, part in enumerate(_blocks(conversation, completion)):
+        yield frame("content_block_start", {"index": index, "content_block": _empty(part)})
+        for delta, carried in _deltas(part):
+            yield frame("content_block_delta", {"index": index, "delta": delta}, carried)
+        yield frame("content_block_stop", {"index": index})
+    totals = _usage(completion, completion.usage.completion)
+    del totals["service_tier"], totals["cache_creation"]  # not in the reference for this event
+    yield frame("message_delta", {"delta": _ending(completion), "usage": totals})
+    yield frame("message_stop", {})
+
+
+def frame(kind: str, data: dict[str, Any], tokens: int = 0) -> Frame:
+    """One event: its name on a line of its own and in the data."""
+    body = _encode({"type": kind, **data})
+    return Frame(b"event: %b\ndata: %b\n\n" % (kind.encode(), body), tokens)
+
+
+def render_whole(conversation: Conversation, completion: Completion) -> bytes:
+    """A `message` object."""
+    return _encode(message(conversation, completion))
+
+
+def _opening(conversation: Conversation, completion: Completion) -> dict[str, Any]:
+    done = conversation.options["searches_done"]
+    return {
+        "id": f"msg_fake{completion.position}" + (f"s{done}" if done else ""),
+        "type": "message",
+        "role": "assistant",
+        "model": completion.model,
+    }
+
+
+def _ending(completion: Completion) -> dict[str, Any]:
+    return {
+        "stop_reason": STOP_REASONS[completion.finish],
+        "stop_sequence": completion.stop_sequence,
+        "stop_details": _stop_details(completion),
+    }
+
+
+def _stop_details(completion: Completion) -> dict[str, Any] | None:
+    if STOP_REASONS[completion.finish] != "refusal":
+        return None
+    words = "".join(part.text for part in completion.parts if isinstance(part, Refusal))
+    return {"type": "refusal", "category": None, "explanation": words or None}
+
+
+def _blocks(conversation: Conversation, completion: Completion) -> list[Block]:
+    """What makes a block: a search makes two, a text without text none: it may not come back."""
+    blocks: list[Block] = []
+    searches = conversation.options["searches_done"]
+    for part in completion.parts:
+        if isinstance(part, WebSearch):
+            own = f"srvtoolu_fake{completion.position}s{searches}"
+            blocks += [Searched(own, part), Found(own, part)]
+            searches += 1
+        elif not isinstance(part, Text) or part.text:
+            blocks.append(part)
+    return blocks
+
+
+def _block(part: Block) -> dict[str, Any]:
+    if isinstance(part, Searched):
+        return {**_empty(part), "input": {"query": part.search.query}}
+    if isinstance(part, Found):
+        return _empty(part)
+    if isinstance(part, Call):
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": _input(part)}
+    if isinstance(part, Thinking):
+        return {"type": "thinking", "thinking": part.text, "signature": _signature(part)}
+    return {"type": "text", "text": part.text}
+
+
+def _input(call: Call) -> Any:
+    """The input as an object, which this dialect insists on, whatever the script wrote.
+
+    Digits stay as they were written. What is no object at all is wrapped as the documentation of
+    fine-grained tool streaming says to ("handling invalid JSON").
+    """
+    try:
+        if isinstance(msgspec.json.decode(call.arguments), dict):
+            return msgspec.Raw(call.arguments.encode())
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        pass  # cut short or malformed: below
+    found = complete_object(call.arguments)
+    return {"INVALID_JSON": call.arguments} if found is None else found
+
+
+def _empty(part: Block) -> dict[str, Any]:
+    """A block as it begins; a result is whole from the start."""
+    if isinstance(part, Searched):
+        return {"type": "server_tool_use", "id": part.id, "name": "web_search", "input": {}}
+    if isinstance(part, Found):
+        return {
+            "type": "web_search_tool_result",
+            "tool_use_id": part.id,
+            "content": [_page(part.search)],
+        }
+    if isinstance(part, Call):
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
+    if isinstance(part, Thinking):
+        return {"type": "thinking", "thinking": "", "signature": ""}
+    return {"type": "text", "text": ""}
+
+
+def _page(search: WebSearch) -> dict[str, Any]:
+    return {
+        "type": "web_search_result",
+        "title": search.title,
+        "url": search.url,
+        "encrypted_content": sign(search.title),
+        "page_age": None,
+    }
+
+
+def _deltas(part: Block) -> Iterator[tuple[dict[str, Any], int]]:
+    """Deltas and the tokens they carry. Input is only ever sent in deltas, the first one empty."""
+    if isinstance(part, Found):
+        return
+    if isinstance(part, Searched):
+        given = _encode({"query": part.search.query}).decode()
+        yield {"type": "input_json_delta", "partial_json": ""}, 0
+        yield {"type": "input_json_delta", "partial_json": given}, 0
+        return
+    if isinstance(part, Call):
+        yield {"type": "input_json_delta", "partial_json": ""}, 1
+        for piece in pieces(part.arguments):
+            yield {"type": "input_json_delta", "partial_json": piece}, 1
+    elif isinstance(part, Thinking):
+        for piece in pieces(part.text):
+            yield {"type": "thinking_delta", "thinking": piece}, 1
+        yield {"type": "signature_delta", "signature": _signature(part)}, 0
+    else:
+        for piece in pieces(part.text):
+            yield {"type": "text_delta", "text": piece}, 1
+
+
+def _signature(part: Thinking) -> str:
+    return sign(part.text) if part.signature is None else part.signature
+
+
+def _usage(completion: Completion, output: int) -> dict[str, Any]:
+    """Totals so far: cached tokens stand beside `input_tokens`, not inside."""
+    tally = completion.usage
+    searches = sum(isinstance(part, WebSearch) for part in completion.parts)
+    usage = {
+        "input_tokens": max(0, tally.prompt - tally.cached - tally.written),
+        "cache_creation_input_tokens": tally.written,
+        "cache_read_input_tokens": tally.cached,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": tally.written,
+            "ephemeral_1h_input_tokens": 0,
+        },
+        "output_tokens": output,
+        "service_tier": "standard",
+    }
+    if tally.reasoning:
+        usage["output_tokens_details"] = {"thinking_tokens": min(tally.reasoning, output)}
+    if searches:
+        usage["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
+    return usage

@@ -1,0 +1,325 @@
+"""Responses: `POST /responses`, whole and streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fakeprovider.completion import Completion
+from fakeprovider.conversation import Conversation, Offered, Violation
+from fakeprovider.errors import ApiError, invalid
+from fakeprovider.fitting.tool_choice import Choice, allowed
+from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.continued_conversation import Continued
+from fakeprovider.parsing.counting import inner_count
+from fakeprovider.parsing.fold import Entry, State, finish
+from fakeprovider.parsing.json_body import decode
+from fakeprovider.parsing.request_reader import Form, Transcript, read, read_after
+from fakeprovider.parsing.strict import judge, names_twice
+from fakeprovider.parsing.tool_parsing import read_tools
+from fakeprovider.protocols.chat.dialect import render_error, render_model, render_models
+from fakeprovider.protocols.dialect import Frame
+from fakeprovider.protocols.responses.history import TOOL_NAME, parse_item, parse_text
+from fakeprovider.protocols.responses.ids import Carried, read_response_id
+from fakeprovider.protocols.responses.rendering import frames, item, items, response
+
+__all__ = [
+    "NAME",
+    "PATHS",
+    "parse",
+    "refuse",
+    "render_error",
+    "render_model",
+    "render_models",
+    "render_stream",
+    "render_whole",
+]
+
+NAME: Final = "responses"
+PATHS: Final = ("/responses",)
+
+_NULL = msgspec.Raw(b"null")
+_encode = msgspec.json.Encoder().encode
+
+
+class TextFormat(msgspec.Struct):
+    """The form of the answer."""
+
+    type: str = "text"
+    schema: dict[str, Any] | None = None
+
+
+class TextConfig(msgspec.Struct):
+    """How text is to be given."""
+
+    format: TextFormat | None = None
+
+
+class NamedTool(msgspec.Struct):
+    """A tool choice that is an object."""
+
+    type: str
+    name: str | None = None
+    mode: str | None = None
+    tools: list[NamedTool] = []
+
+
+class Request(msgspec.Struct):
+    """What is read of a request; everything else is accepted and ignored.
+
+    What the response repeats is kept as it came.
+    """
+
+    input: msgspec.Raw
+    model: str = ""
+    instructions: str | None = None
+    tools: msgspec.Raw = _NULL
+    tool_choice: msgspec.Raw = _NULL
+    text: msgspec.Raw = _NULL
+    reasoning: msgspec.Raw = _NULL
+    metadata: msgspec.Raw = _NULL
+    previous_response_id: str | None = None
+    conversation: msgspec.Raw = _NULL
+    stream: bool | None = None
+    store: bool | None = None
+    background: bool | None = None
+    include: list[str] | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    parallel_tool_calls: bool | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    safety_identifier: str | None = None
+    user: str | None = None
+
+
+class Tool(msgspec.Struct):
+    """One of the tools offered; those that the service itself runs have other types."""
+
+    type: str
+    name: str | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+_TOOLS: msgspec.json.Decoder[list[Tool] | None] = msgspec.json.Decoder(list[Tool] | None)
+_CHOICE: msgspec.json.Decoder[str | NamedTool | None] = msgspec.json.Decoder(str | NamedTool | None)
+_TEXT: msgspec.json.Decoder[TextConfig | None] = msgspec.json.Decoder(TextConfig | None)
+
+
+def _items(request: Request) -> msgspec.Raw:
+    """The input as a list: a string is a message of the user."""
+    if bytes(request.input).startswith(b'"'):
+        return msgspec.Raw(b'[{"role":"user","content":%b}]' % bytes(request.input))
+    return request.input
+
+
+_FORM = Form(NAME, msgspec.json.Decoder(Request), "input", _items, parse_item)
+
+
+def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
+    """The conversation in a request body; raises `ApiError`."""
+    carried: list[Carried] = []
+
+    def begin(request: Request) -> State:
+        if request.previous_response_id is None:
+            return State()
+        carried.append(read_response_id(request.previous_response_id))
+        return carried[0].state()
+
+    continues = b'"previous_response_id"' in body
+    transcript = read_after(_FORM, body, memory, begin) if continues else read(_FORM, body, memory)
+    _check(transcript.request)
+    fields = _fields(transcript, memory, model)
+    if not carried:
+        return Conversation(**fields)
+    _check_new(transcript.state, carried[0])
+    fields["options"]["script"] = carried[0].script
+    fields["history"] = None
+    return Continued(**fields, earlier_turns=carried[0].since_user)
+
+
+def count_tokens(
+    body: bytes,
+    memory: Memory,
+    model: str = "",
+    recount: Callable[[Conversation], Conversation] = lambda conversation: conversation,
+) -> tuple[Conversation, bytes]:
+    """The reply to `POST /responses/input_tokens`: what the same request would report as input."""
+    conversation = recount(parse(body, memory, model))
+    counted = {"object": "response.input_tokens", "input_tokens": conversation.prompt_tokens}
+    return conversation, _encode(counted)
+
+
+def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict[str, Any]:
+    request, state = transcript.request, transcript.state
+    told = _instructions(request, memory)
+    if not (request.model or model):
+        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+    if not state.messages and not told:
+        raise invalid(
+            "Invalid 'input': there must be at least one item that is a message, a call or the "
+            "output of one.",
+            "input",
+            "empty_array",
+        )
+    tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
+    choice = _choice(request)
+    fixed = tool_tokens + sum(map(_inner, told))
+    names = [tool.name for tool in tools]
+    violations, notes = judge((*finish(state, names), *names_twice(names)), NAME)
+    return {
+        "model": request.model or model,
+        "messages": (*(entry.message for entry in told), *state.messages),
+        "tools": allowed(tools, choice),
+        "turn": state.position,
+        "position": state.position,
+        "prompt_tokens": state.prompt_tokens + fixed,
+        "sent_before": state.sent + fixed if state.sent else 0,
+        "history": state.history,
+        "max_output": request.max_output_tokens,
+        "stream": bool(request.stream),
+        "violations": violations,
+        "notes": notes,
+        "options": {"choice": choice, "offered": tools, **_options(request, state)},
+        "digest": transcript.digest,
+    }
+
+
+def refuse(violation: Violation) -> ApiError:
+    """The service's 400 for a broken transcript."""
+    where = violation.where or f"input[{max(0, violation.index)}]"
+    return invalid(f"Invalid '{where}': {violation.detail}.", where)
+
+
+def render_whole(conversation: Conversation, completion: Completion) -> bytes:
+    """A `response` object."""
+    output = [item(conversation, one) for one in items(conversation, completion)]
+    return _encode(response(conversation, completion, output))
+
+
+def render_stream(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
+    """The events of a streamed response."""
+    return frames(conversation, completion)
+
+
+def _check(request: Request) -> None:
+    if request.max_output_tokens is not None and request.max_output_tokens < 1:
+        raise invalid(
+            "Invalid 'max_output_tokens': expected a value >= 1, but got "
+            f"{request.max_output_tokens}.",
+            "max_output_tokens",
+            "integer_below_min_value",
+        )
+    if bytes(request.conversation) != b"null":
+        raise invalid(
+            "Conversations are not kept here; send the items as 'input'.",
+            "conversation",
+            "unsupported_parameter",
+        )
+    if request.background:
+        raise invalid("Only 'background': false is served.", "background", "unsupported_value")
+
+
+def _check_new(state: State, carried: Carried) -> None:
+    """What the previous response holds may not be sent again (MacPaw/OpenAI#432)."""
+    before = {call_id for call_id, _ in carried.pending}
+    again = [call.id for message in state.messages for call in message.calls if call.id in before]
+    if again:
+        raise invalid(
+            f"Duplicate item found: call {again[0]!r} is part of the previous response. Send "
+            "only what is new after 'previous_response_id'.",
+            "input",
+        )
+
+
+def _instructions(request: Request, memory: Memory) -> tuple[Entry, ...]:
+    """Instructions count as a system message at the head of the input."""
+    if not request.instructions:
+        return ()
+    return memory.read(NAME, _encode(request.instructions), {}, parse_text)
+
+
+def _inner(entry: Entry) -> int:
+    return inner_count(entry.message) if entry.tokens is None else entry.tokens
+
+
+def _options(request: Request, state: State) -> dict[str, Any]:
+    text = decode(bytes(request.text), _TEXT, "text")
+    form = text.format if text else None
+    return {
+        "echo": _echo(request),
+        "store": request.store is not False,
+        "encrypted_reasoning": "reasoning.encrypted_content" in (request.include or ()),
+        "tokens": state.tokens,
+        "json_object": bool(form and form.type == "json_object"),
+        "json_schema": form.schema if form and form.type == "json_schema" else None,
+    }
+
+
+def _choice(request: Request) -> Choice:
+    """A choice of a tool that the service itself runs is none of ours."""
+    found = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
+    single = request.parallel_tool_calls is False
+    if not isinstance(found, NamedTool):
+        return Choice(found or "auto", (), single)
+    if found.type == "allowed_tools":
+        names = [tool.name for tool in found.tools if tool.name]
+        return Choice(found.mode or "auto", tuple(names), single)
+    return Choice("required", (found.name,), single) if found.name else Choice("auto", (), single)
+
+
+def _echo(request: Request) -> dict[str, Any]:
+    """What a response repeats of its request, defaults filled in."""
+    return {
+        "instructions": request.instructions,
+        "max_output_tokens": request.max_output_tokens,
+        "max_tool_calls": request.max_tool_calls,
+        "parallel_tool_calls": request.parallel_tool_calls is not False,
+        "previous_response_id": request.previous_response_id,
+        "prompt_cache_key": request.prompt_cache_key,
+        "reasoning": _or(request.reasoning, b'{"effort":null,"summary":null}'),
+        "safety_identifier": request.safety_identifier,
+        "service_tier": "default",
+        "store": request.store is not False,
+        "temperature": 1.0 if request.temperature is None else request.temperature,
+        "text": _or(request.text, b'{"format":{"type":"text"},"verbosity":"medium"}'),
+        "tool_choice": _or(request.tool_choice, b'"auto"'),
+        "tools": _or(request.tools, b"[]"),
+        "top_logprobs": request.top_logprobs or 0,
+        "top_p": 1.0 if request.top_p is None else request.top_p,
+        "truncation": request.truncation or "disabled",
+        "user": request.user,
+        "metadata": _or(request.metadata, b"{}"),
+    }
+
+
+def _or(raw: msgspec.Raw, default: bytes) -> msgspec.Raw:
+    return msgspec.Raw(default) if bytes(raw) == b"null" else raw
+
+
+def _offered(raw: bytes) -> tuple[Offered, ...]:
+    found = []
+    tools = decode(raw, _TOOLS, "tools") or []
+    for index, tool in enumerate(tools):
+        if tool.type not in ("function", "custom"):
+            continue
+        if tool.name is None:
+            path = f"tools[{index}].name"
+            raise invalid(
+                f"Missing required parameter: '{path}'.", path, "missing_required_parameter"
+            )
+        if not TOOL_NAME.fullmatch(tool.name):
+            raise invalid(
+                f"Invalid 'tools[{index}].name': {tool.name!r} is not 1 to 64 of a-zA-Z0-9_-.",
+                f"tools[{index}].name",
+                "invalid_value",
+            )
+        found.append(Offered(tool.name, tool.description, tool.parameters))
+    return tuple(found)

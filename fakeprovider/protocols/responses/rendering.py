@@ -1,0 +1,255 @@
+"""Responses: a finished reply as a whole response, and the items of its output.
+
+Shapes after the API reference ("Create a model response") and the official SDK's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, groupby
+from typing import Any, TypeAlias
+
+import msgspec
+
+from fakeprovider.completion import Completion, Part, Tally
+from fakeprovider.conversation import Call, Conversation
+from fakeprovider.parsing.thinking import sign
+from fakeprovider.protocols.dialect import CREATED, Frame
+from fakeprovider.protocols.responses.ids import call_item_id, message_id, reasoning_id, response_id
+from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
+from fakeprovider.tokens import pieces
+
+Words: TypeAlias = Text | Refusal
+
+_INCOMPLETE: dict[Finish, str] = {
+    "length": "max_output_tokens",
+    "context_window": "max_output_tokens",
+    "content_filter": "content_filter",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One output item: its id, what it is made of, and whether it was cut short."""
+
+    id: str
+    parts: tuple[Part, ...]
+    cut: bool
+
+    @property
+    def status(self) -> str:
+        """How it ended."""
+        return "incomplete" if self.cut else "completed"
+
+
+def items(conversation: Conversation, completion: Completion) -> list[Item]:
+    """The output items, in order: neighbouring words are one message, each call is an item."""
+    groups: list[tuple[Part, ...]] = []
+    for wordy, found in groupby(completion.parts, lambda part: isinstance(part, Text | Refusal)):
+        parts = tuple(found)
+        groups += [parts] if wordy else [(part,) for part in parts]
+    last = len(groups) - 1
+    return [
+        Item(
+            _item_id(conversation, completion.position, index, parts),
+            parts,
+            index == last and completion.finish in _INCOMPLETE,
+        )
+        for index, parts in enumerate(groups)
+    ]
+
+
+def _item_id(conversation: Conversation, turn: int, index: int, parts: tuple[Part, ...]) -> str:
+    first = parts[0]
+    stored = conversation.options["store"]
+    if isinstance(first, Thinking):
+        return reasoning_id(turn, index)
+    if isinstance(first, WebSearch):
+        return f"ws_fake{turn}i{index}"
+    if isinstance(first, Call):
+        return call_item_id(turn, index, first) if stored else f"fc_fake{turn}i{index}"
+    text = "".join(part.text for part in parts if isinstance(part, Text))
+    return message_id(turn, index, text) if stored else f"msg_fake{turn}i{index}"
+
+
+def item(conversation: Conversation, one: Item, *, begun: bool = False) -> dict[str, Any]:
+    """An output item; `begun` is how it looks before anything of it was said."""
+    first = one.parts[0]
+    status = "in_progress" if begun else one.status
+    if isinstance(first, Thinking):
+        return _reasoning(conversation, one, first, begun)
+    if isinstance(first, Call):
+        return {
+            "id": one.id,
+            "type": "function_call",
+            "status": status,
+            "arguments": "" if begun else first.arguments,
+            "call_id": first.id,
+            "name": first.name,
+        }
+    if isinstance(first, WebSearch):
+        action = {"type": "search", "query": first.query}
+        return {"id": one.id, "type": "web_search_call", "status": status, "action": action}
+    content = [] if begun else [content_part(part) for part in words(one)]
+    return {
+        "id": one.id,
+        "type": "message",
+        "status": status,
+        "content": content,
+        "role": "assistant",
+    }
+
+
+def words(one: Item) -> list[Words]:
+    """The content of a message item."""
+    return [part for part in one.parts if isinstance(part, Text | Refusal)]
+
+
+def content_part(part: Words, *, begun: bool = False) -> dict[str, Any]:
+    """A part of a message; `begun` is how it looks before anything of it was said."""
+    text = "" if begun else part.text
+    if isinstance(part, Refusal):
+        return {"type": "refusal", "refusal": text}
+    return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+
+def _reasoning(
+    conversation: Conversation, one: Item, thinking: Thinking, begun: bool
+) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "id": one.id,
+        "type": "reasoning",
+        "summary": [] if begun else [{"type": "summary_text", "text": thinking.text}],
+    }
+    if conversation.options["encrypted_reasoning"]:
+        form["encrypted_content"] = "" if begun else thinking.signature or sign(thinking.text)
+    return form
+
+
+def response(
+    conversation: Conversation, completion: Completion, output: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """The whole response."""
+    reason = _INCOMPLETE.get(completion.finish)
+    return {
+        **_frame(conversation, completion, "incomplete" if reason else "completed"),
+        "completed_at": None if reason else CREATED,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "output": output,
+        "usage": _usage(completion.usage),
+    }
+
+
+def begun(conversation: Conversation, completion: Completion) -> dict[str, Any]:
+    """The response as the first events show it."""
+    return {
+        **_frame(conversation, completion, "in_progress"),
+        "completed_at": None,
+        "incomplete_details": None,
+        "output": [],
+        "usage": None,
+    }
+
+
+def _frame(conversation: Conversation, completion: Completion, status: str) -> dict[str, Any]:
+    return {
+        "id": response_id(conversation, completion),
+        "object": "response",
+        "created_at": CREATED,
+        "status": status,
+        "background": False,
+        "error": None,
+        "model": completion.model,
+        **conversation.options["echo"],
+    }
+
+
+def _usage(tally: Tally) -> dict[str, Any]:
+    """Cached tokens stand inside `input_tokens`."""
+    return {
+        "input_tokens": tally.prompt,
+        "input_tokens_details": {
+            "cached_tokens": tally.cached,
+            "cache_write_tokens": tally.written,
+        },
+        "output_tokens": tally.completion,
+        "output_tokens_details": {"reasoning_tokens": tally.reasoning},
+        "total_tokens": tally.total,
+    }
+
+
+Event = tuple[str, dict[str, Any], int]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def frames(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
+    """The events as bytes, numbered from 0; there is no `[DONE]` in this dialect."""
+    numbers = count()
+    for kind, data, tokens in events(conversation, completion):
+        body = _encode({"type": kind, "sequence_number": next(numbers), **data})
+        yield Frame(b"event: %b\ndata: %b\n\n" % (kind.encode(), body), tokens)
+
+
+def events(conversation: Conversation, completion: Completion) -> Iterator[Event]:
+    """Names, data and output tokens of the events."""
+    start = begun(conversation, completion)
+    yield "response.created", {"response": start}, 0
+    yield "response.in_progress", {"response": start}, 0
+    output = []
+    for index, one in enumerate(items(conversation, completion)):
+        place = {"output_index": index}
+        opened = item(conversation, one, begun=True)
+        yield "response.output_item.added", {**place, "item": opened}, _frame_tokens(one)
+        yield from _inside(one, {"item_id": one.id, **place})
+        output.append(item(conversation, one))
+        yield "response.output_item.done", {**place, "item": output[-1]}, 0
+    whole = response(conversation, completion, output)
+    yield f"response.{whole['status']}", {"response": whole}, 0
+
+
+def _frame_tokens(one: Item) -> int:
+    return 1 if isinstance(one.parts[0], Call) else 0
+
+
+def _inside(one: Item, place: dict[str, Any]) -> Iterator[Event]:
+    first = one.parts[0]
+    if isinstance(first, Call):
+        yield from _call(first, place)
+    elif isinstance(first, Thinking):
+        yield from _summary(first, place)
+    elif isinstance(first, WebSearch):
+        for step in ("in_progress", "searching", "completed"):
+            yield f"response.web_search_call.{step}", place, 0
+    else:
+        for index, part in enumerate(words(one)):
+            yield from _content(part, {**place, "content_index": index})
+
+
+def _call(call: Call, place: dict[str, Any]) -> Iterator[Event]:
+    for piece in pieces(call.arguments):
+        yield "response.function_call_arguments.delta", {**place, "delta": piece}, 1
+    yield "response.function_call_arguments.done", {**place, "arguments": call.arguments}, 0
+
+
+def _summary(thinking: Thinking, place: dict[str, Any]) -> Iterator[Event]:
+    place = {**place, "summary_index": 0}
+    name = "response.reasoning_summary"
+    part = {"type": "summary_text", "text": ""}
+    yield f"{name}_part.added", {**place, "part": part}, 0
+    for piece in pieces(thinking.text):
+        yield f"{name}_text.delta", {**place, "delta": piece}, 1
+    yield f"{name}_text.done", {**place, "text": thinking.text}, 0
+    yield f"{name}_part.done", {**place, "part": {**part, "text": thinking.text}}, 0
+
+
+def _content(part: Words, place: dict[str, Any]) -> Iterator[Event]:
+    refused = isinstance(part, Refusal)
+    name = "response.refusal" if refused else "response.output_text"
+    extra: dict[str, Any] = {} if refused else {"logprobs": []}
+    field = "refusal" if refused else "text"
+    yield "response.content_part.added", {**place, "part": content_part(part, begun=True)}, 0
+    for piece in pieces(part.text):
+        yield f"{name}.delta", {**place, "delta": piece, **extra}, 1
+    yield f"{name}.done", {**place, field: part.text, **extra}, 0
+    yield "response.content_part.done", {**place, "part": content_part(part)}, 0

@@ -1,0 +1,288 @@
+"""The provider over HTTP: an ASGI application that journals every exchange.
+
+Requests to a dialect's endpoints are answered here, without a router in between: this is the hot
+path. Everything else goes to the pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from fakeprovider.delivery.schedule import delivery
+from fakeprovider.delivery.sender import Player
+from fakeprovider.delivery.steps import Step
+from fakeprovider.delivery.transport import transport_of
+from fakeprovider.errors import ApiError
+from fakeprovider.journal import Journal
+from fakeprovider.parsing.caches import Bounded
+from fakeprovider.protocols.dialect import Frame
+from fakeprovider.protocols.table import ASIDES, BY_PATH
+from fakeprovider.serving.asgi import (
+    BODY_TIMEOUT,
+    ASGIApp,
+    ClientLeft,
+    Head,
+    Receive,
+    Scope,
+    Send,
+    declared_length,
+    discard_body,
+    read_body,
+    read_head,
+    send_both,
+    send_piece,
+    send_whole,
+    start_stream,
+    whole,
+)
+from fakeprovider.serving.auth import check_key
+from fakeprovider.serving.pages import pages
+from fakeprovider.serving.provider import LONG, Provider
+from fakeprovider.serving.repeats import Answered, Repeats
+from fakeprovider.serving.request_context import Job, exchange_of
+from fakeprovider.serving.routing import Route, resolve
+
+_log = logging.getLogger("fakeprovider")
+_T = TypeVar("_T")
+
+MAX_BODY = 32 << 20
+"""Bytes of a request body, unless told otherwise: the limit of the Messages API."""
+
+_YIELD_EVERY = 64  # frames between two chances for others, and to see that the client left
+
+
+class App:
+    """The ASGI application of one provider and its journal.
+
+    `max_body` is in bytes, `body_timeout` the seconds that a body may take to come. `api_key` is
+    what clients must show, None for any key or none.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        journal: Journal,
+        *,
+        max_body: int = MAX_BODY,
+        body_timeout: float = BODY_TIMEOUT,
+        api_key: str | None = None,
+    ) -> None:
+        self.provider = provider
+        self.journal = journal
+        self.max_body = max_body
+        self.body_timeout = body_timeout
+        self.api_key = api_key
+        self._long = asyncio.Lock()
+        self._routes: Bounded[str, Route] = Bounded(1 << 20)
+        self._pages: ASGIApp = pages(provider, journal, api_key)
+        self._repeats = Repeats(provider)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        path = scope["raw_path"].decode("latin-1")
+        route = self._route(path)
+        if route is None:
+            await self._pages(scope, receive, send)
+            return
+        job = Job(
+            BY_PATH[route.endpoint],
+            route,
+            head=read_head(scope["headers"]),
+            method=scope["method"],
+            path=path,
+            started=time.time(),
+            transport=transport_of(scope),
+        )
+        await self._serve(job, scope, receive, send)
+
+    def _route(self, path: str) -> Route | None:
+        route = self._routes.get(path)
+        if route is None:
+            route = resolve(path, BY_PATH)
+            if route is not None:
+                self._routes.put(path, route, 1000 + 8 * len(path))
+        return route
+
+    async def _serve(self, job: Job, scope: Scope, receive: Receive, send: Send) -> None:
+        job.clock = time.perf_counter()
+        try:
+            if self.provider.gate is not None:
+                self.provider.gate(job)
+            if self.api_key is not None:
+                check_key(scope["headers"], self.api_key)
+            _check_head(job.method, job.head)
+            job.body = await read_body(
+                receive,
+                self.max_body,
+                declared=declared_length(scope["headers"]),
+                seconds=self.body_timeout,
+            )
+            job.read = True
+            job.clock = time.perf_counter()
+            again = None if self.journal.bodies else self._repeats.find(job)
+            if again is None:
+                await self._reply(job, receive, send)
+            else:
+                await self._repeat(job, again, send)
+        except ApiError as error:
+            job.error = error
+            await self._refuse(job, receive, send)
+        except ClientLeft:
+            job.cancelled = True
+        except Exception as error:
+            _log.exception("%s %s failed", job.method, job.path)
+            job.error = _unforeseen(error)
+            await self._refuse(job, receive, send)
+        self._record(job)
+
+    async def _repeat(self, job: Job, again: Answered, send: Send) -> None:
+        """Send what was sent before; the journal hears of it as of any exchange."""
+        job.recorded = True
+        self.journal.write(again.told, started=job.started, ms=job.ms())
+        await send_both(send, again.events)
+
+    def _record(self, job: Job) -> None:
+        """Journal the exchange, once, before its last bytes go out.
+
+        A client that has the whole reply finds it in the journal.
+        """
+        if not job.recorded:
+            job.recorded = True
+            job.told = self.journal.write(exchange_of(job, bodies=self.journal.bodies))
+
+    async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
+        aside = ASIDES.get(job.route.endpoint)
+        if aside is not None:
+            if len(job.body) > LONG:
+                body = await self._apart(partial(self.provider.answer_aside, job, aside))
+            else:
+                body = self.provider.answer_aside(job, aside)
+            self._note(job, body)
+            self._record(job)
+            await send_whole(send, body, headers=job.headers)
+            return
+        if len(job.body) > LONG:
+            conversation, completion = await self._apart(partial(self.provider.answer, job))
+        else:
+            conversation, completion = self.provider.answer(job)
+        if completion.pace is not None or job.struck is not None:
+            await self._play(job, delivery(job, conversation, completion), receive, send)
+            return
+        if conversation.stream:
+            frames = job.dialect.render_stream(conversation, completion)
+            await self._stream(job, frames, receive, send)
+            return
+        assert job.known is not None
+        body = job.known.render_whole(job.dialect, completion)
+        self._note(job, body)
+        self._record(job)
+        events = whole(body, headers=job.headers)
+        self._repeats.keep(job, events)
+        await send_both(send, events)
+
+    async def _apart(self, work: Callable[[], _T]) -> _T:
+        """In a thread, one at a time: the memory for long bodies is not for several threads."""
+        async with self._long:
+            return await asyncio.to_thread(work)
+
+    async def _play(self, job: Job, steps: Iterable[Step], receive: Receive, send: Send) -> None:
+        job.answering = True
+
+        def ending() -> None:
+            job.begun = player.begun
+            self._record(job)
+
+        player = Player(receive, send, job.transport, partial(self._note, job), ending)
+        if job.completion is not None and job.completion.pace is not None:
+            job.clocked = player.clocked
+        try:
+            await player.play(steps)
+        finally:
+            job.begun = player.begun
+
+    async def _stream(
+        self, job: Job, frames: Iterator[Frame], receive: Receive, send: Send
+    ) -> None:
+        job.answering = True
+        await start_stream(send, job.headers)
+        leaving = asyncio.ensure_future(receive())  # nothing more to read: ends when they leave
+        try:
+            waiting = b""  # the last frame goes out once the journal has the exchange
+            for number, frame in enumerate(frames, 1):
+                self._note(job, frame.data)
+                if waiting:
+                    await send_piece(send, waiting)
+                waiting = frame.data
+                if number % _YIELD_EVERY == 0:
+                    await asyncio.sleep(0)
+                if leaving.done():
+                    raise ClientLeft
+            self._record(job)
+            await send_piece(send, waiting)
+            await send_piece(send, b"", more=False)
+        finally:
+            leaving.cancel()
+
+    async def _refuse(self, job: Job, receive: Receive, send: Send) -> None:
+        assert job.error is not None
+        if job.answering:  # the head is out: leaving the reply unfinished breaks the connection off
+            return
+        headers = job.headers + job.error.headers
+        job.error.request_id = job.request_id
+        if job.error.retry is not None:
+            headers += (("x-should-retry", "true" if job.error.retry else "false"),)
+        body = job.dialect.render_error(job.error)
+        self._note(job, body)
+        self._record(job)
+        unread = job.error.status == 413 and not job.read
+        await send_whole(send, body, job.error.status, headers, more=unread)
+        if unread:
+            await discard_body(receive, self.max_body, seconds=self.body_timeout)
+            await send_piece(send, b"", more=False)
+
+    def _note(self, job: Job, data: bytes) -> None:
+        if self.journal.bodies:
+            job.sent.append(data)
+
+
+def _unforeseen(error: Exception) -> ApiError:
+    """For a defect of the provider itself: the client is told, and does not hang or retry."""
+    return ApiError(
+        500,
+        f"The provider failed on this request ({type(error).__name__}); its log says why.",
+        kind="server",
+        code="internal_error",
+        retry=False,
+    )
+
+
+def _check_head(method: str, head: Head) -> None:
+    if method != "POST":
+        raise ApiError(
+            405,
+            f"Not allowed to {method} here; use POST.",
+            code="method_not_allowed",
+            headers=(("allow", "POST"),),
+        )
+    if head.strange_type:
+        raise ApiError(
+            415,
+            f"Unsupported content type {head.strange_type!r}; "
+            "send 'content-type: application/json'.",
+            code="unsupported_content_type",
+        )
+    if head.encoding:
+        raise ApiError(
+            415,
+            f"Unsupported content encoding {head.encoding!r}; send the JSON as it is, without "
+            "'content-encoding'.",
+            code="unsupported_content_encoding",
+            headers=(("accept-encoding", "identity"),),
+        )

@@ -1,0 +1,181 @@
+"""The pages beside the wire protocols: health, models, journal.
+
+A service's endpoints take any query string, as the services do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from fakeprovider import journal as journals
+from fakeprovider import verdict as verdicts
+from fakeprovider.errors import ApiError
+from fakeprovider.journal import Exchange, Journal
+from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.dialect import Dialect
+from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.serving.auth import check_key
+from fakeprovider.serving.dashboard import page, plain
+from fakeprovider.serving.provider import Provider
+from fakeprovider.serving.routing import resolve
+from fakeprovider.verdict import Facts, UnknownClause
+
+_ENDPOINTS = ("/models",)
+
+
+def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> Starlette:
+    """The application that answers every path that is no dialect's endpoint.
+
+    The list of models is a service's own: it wants the key, and comes in the dialect of who asks.
+    """
+
+    def home(request: Request) -> Response:
+        base = str(request.base_url)
+        if "text/html" in request.headers.get("accept", ""):
+            return HTMLResponse(page(base, provider.scripts))
+        return PlainTextResponse(plain(base, provider.scripts))
+
+    def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    def show_journal(request: Request) -> Response:
+        asked = request.query_params
+        forget = request.method == "DELETE"
+        check_names(asked, ("run",) if forget else ("run", "last"))
+        run, last = asked.get("run"), number_of(asked, "last")
+        if forget:
+            provider.faults.attempts.clear(run)
+            return JSONResponse({"deleted": journal.clear(run)})
+        exchanges = journal.exchanges(run)
+        return _json(journals.to_json(exchanges if last is None else _last(exchanges, last)))
+
+    def judge(request: Request) -> Response:
+        asked = request.query_params
+        check_names(asked, ("run", "cap"), several=("clause",))
+        run, facts = asked.get("run"), Facts(cap=number_of(asked, "cap"))
+        exchanges = journal.exchanges(run)
+        if run is not None and not exchanges:
+            return JSONResponse({"error": f"No exchange has the run key {run!r}."}, 404)
+        try:
+            results = verdicts.verdict(exchanges, facts, only=asked.getlist("clause"))
+        except UnknownClause as error:
+            return JSONResponse({"error": str(error)}, 400)
+        return _json(verdicts.to_json(results))
+
+    def elsewhere(request: Request) -> Response:
+        path, _, name = request.url.path.partition("/models/")
+        route = resolve(f"{path}/models" if name else path, _ENDPOINTS)
+        if route is None:
+            raise HTTPException(404)
+        provider.check_route(route)
+        if api_key is not None:
+            check_key(request.scope["headers"], api_key)
+        if request.method not in ("GET", "HEAD"):
+            raise HTTPException(405, headers={"allow": "GET"})
+        return _models(request, tuple(provider.scripts), name)
+
+    return Starlette(
+        routes=[
+            Route("/", home),
+            Route("/healthz", health),
+            Route("/_journal", show_journal, methods=["GET", "DELETE"]),
+            Route("/_verdict", judge),
+            Route("/{path:path}", elsewhere, methods=_METHODS),
+        ],
+        exception_handlers={HTTPException: _error, ApiError: _api_error, BadQuery: _bad_query},
+    )
+
+
+def _dialect(request: Request) -> Dialect:
+    """Whose client asks: only Anthropic's sends a version."""
+    return messages if "anthropic-version" in request.headers else chat
+
+
+def _models(request: Request, names: tuple[str, ...], name: str) -> Response:
+    dialect = _dialect(request)
+    if not name:
+        return _json(dialect.render_models(names))
+    if name not in names:
+        message = f"The model {name!r} does not exist; there are {', '.join(names)}."
+        raise ApiError(404, message, kind="not_found", param="model", code="model_not_found")
+    return _json(dialect.render_model(name))
+
+
+_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+_WHY = {
+    404: "There is nothing at {method} {path}. There are /v1/chat/completions, /v1/messages, "
+    "/v1/responses and /v1/embeddings, and /SCRIPT/v1/... for a script of your choice.",
+    405: "Not allowed to {method} {path}.",
+}
+
+
+async def _error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = _WHY.get(error.status_code, str(error.detail))
+    shown = ApiError(
+        error.status_code,
+        message.format(method=request.method, path=request.url.path),
+        kind="not_found" if error.status_code == 404 else "invalid_request",
+        code="unknown_url" if error.status_code == 404 else None,
+    )
+    return _json(_dialect(request).render_error(shown), error.status_code, error.headers)
+
+
+async def _api_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return _json(_dialect(request).render_error(error), error.status)
+
+
+async def _bad_query(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+def _last(exchanges: list[Exchange], count: int) -> list[Exchange]:
+    return exchanges[max(0, len(exchanges) - count) :]
+
+
+def _json(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(body, status, headers, "application/json")
+
+
+_NUMBER = re.compile("[0-9]{1,9}")
+_SHOWN = 40
+
+
+class BadQuery(ValueError):
+    """A query string with a parameter that there is not, twice, or with no sense in it."""
+
+
+def check_names(
+    asked: QueryParams, allowed: tuple[str, ...], several: tuple[str, ...] = ()
+) -> None:
+    """Raises `BadQuery` for a name that is in neither, or twice and not in `several`."""
+    known = (*allowed, *several)
+    for name in asked:
+        if name not in known:
+            raise BadQuery(f"Unknown parameter {_cut(name)}; allowed: {', '.join(known)}.")
+        if name in allowed and len(asked.getlist(name)) > 1:
+            raise BadQuery(f"The parameter {name!r} is given more than once.")
+
+
+def number_of(asked: QueryParams, name: str) -> int | None:
+    """The parameter as a number, None if it is not given. Raises `BadQuery`."""
+    value = asked.get(name)
+    if value is None:
+        return None
+    if not _NUMBER.fullmatch(value):
+        raise BadQuery(f"{name} must be a number such as 30, not {_cut(value)}.")
+    return int(value)
+
+
+def _cut(value: str) -> str:
+    return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "...")

@@ -1,0 +1,249 @@
+"""A request body in, a completion out: what the provider does, without any HTTP."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from fakeprovider.completion import SEARCH_LIMIT, Completion
+from fakeprovider.conversation import Conversation
+from fakeprovider.errors import ApiError
+from fakeprovider.faults import NONE, BadFault, Faults, Moment, Plan
+from fakeprovider.faults.events import edit
+from fakeprovider.faults.kind import Asked
+from fakeprovider.fitting.side_requests import plain_answer, side_request
+from fakeprovider.fitting.structured_output import check_form
+from fakeprovider.fitting.tool_choice import obey
+from fakeprovider.fitting.tool_mapping import Catalogue, Note
+from fakeprovider.parsing.caches import LONGEST, Known, Memory
+from fakeprovider.parsing.counting import prompt_tokens
+from fakeprovider.parsing.json_body import too_deep
+from fakeprovider.parsing.prompt_cache import with_cache
+from fakeprovider.parsing.thinking import missing_thinking
+from fakeprovider.protocols.table import Aside
+from fakeprovider.replies import Pace, Reply
+from fakeprovider.scripts import Registry, Script, UnknownScript
+from fakeprovider.scripts.reply_sequence import ScriptRanOut
+from fakeprovider.serving.request_context import Job
+from fakeprovider.serving.routing import Route
+
+LONG = 1 << 20
+"""Bytes over which a body is read in a thread: counting its tokens takes a second per megabyte."""
+
+_log = logging.getLogger("fakeprovider")
+
+Gate: TypeAlias = Callable[[Job], None]
+"""Looks at each request before it is answered."""
+
+CountingRule: TypeAlias = Literal["wire", "openai"]
+
+
+class Provider:
+    """Scripts, and what decides which of them answers and how strictly.
+
+    `default` is the script where neither path nor model names one, None for none. `catalogue` fits
+    a script's calls to the client's tools. `gate` may raise `ApiError` before a request is read.
+    `pace` is for replies that neither path nor script gives one. `prompt_cache` reports what a
+    cache would have served; `count` is the rule for prompt tokens, `wire` or `openai`. `faults` are
+    what goes wrong, whatever path and script say. `search_limit` is after how many searches of the
+    service's own the Messages API pauses a turn.
+    """
+
+    def __init__(
+        self,
+        scripts: Registry,
+        *,
+        default: str | None = None,
+        strict: bool = True,
+        catalogue: Catalogue | None = None,
+        gate: Gate | None = None,
+        pace: Pace | None = None,
+        prompt_cache: bool = False,
+        count: CountingRule = "wire",
+        search_limit: int = SEARCH_LIMIT,
+        faults: Faults | None = None,
+    ) -> None:
+        self.scripts = scripts
+        self.default = default
+        self.strict = strict
+        self.catalogue = catalogue or Catalogue()
+        self.gate = gate
+        self.pace = pace
+        self.faults = faults or Faults()
+        self.prompt_cache = prompt_cache
+        self.count = count
+        self.search_limit = search_limit
+        self.memory = Memory()
+        self.aside = Memory()  # for long bodies, which are read in a thread of their own
+
+    def answer(self, job: Job) -> tuple[Conversation, Completion]:
+        """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
+        check_parameters(job.route)
+        known = job.known = self._read(job)
+        conversation = known.conversation
+        self._check(job, conversation)
+        job.named = job.route.script or conversation.options.get("script", "")
+        job.script, script = self.choose(job.named, conversation.model)
+        job.chosen = script
+        reply = self._reply(job, conversation, script)
+        completion = self._complete(job, known, reply)
+        if self.prompt_cache:
+            completion = with_cache(conversation, completion)
+        pace = job.route.params.pace or completion.pace or self.pace
+        if pace is not completion.pace:
+            completion = replace(completion, pace=pace)
+        job.completion = completion
+        return conversation, completion
+
+    def _complete(self, job: Job, known: Known, reply: Reply) -> Completion:
+        """The reply with nothing left open, and with the fault that strikes it."""
+        struck = job.struck = self._strike(job, known.conversation, reply)
+        if struck is not None and struck.kind.reply is not None:
+            asked = Asked(known.conversation, reply, job.script, struck.values, job.dialect.NAME)
+            return struck.kind.reply(asked)
+        completion = known.complete(reply, job.script)
+        if struck is None or struck.kind.error is None:
+            check_form(known.conversation, completion)
+        return completion
+
+    def _strike(self, job: Job, conversation: Conversation, reply: Reply) -> Plan | None:
+        """The fault that is due now; none for a side request, which is no turn of the script."""
+        orders = job.route.params.orders
+        job.plain = reply.fault is None and orders is NONE and self.faults.orders is NONE
+        if job.plain or job.turn is None:
+            return None
+        moment = Moment(job.dialect.NAME, conversation, reply, job.turn, job.run, job.head.attempt)
+        try:
+            choice = self.faults.choose(moment, orders)
+        except BadFault as error:
+            raise _failed(job.script, str(error)) from None
+        job.attempt = choice.attempt
+        job.notes += [Note("fault_missed", f"{name}: {why}") for name, why in choice.missed]
+        return choice.plan
+
+    def answer_aside(self, job: Job, aside: Aside) -> bytes:
+        """The reply to what no script is asked about; raises `ApiError`."""
+        try:
+            conversation, body = aside(job.body, self._memory(job), job.route.model, self._recount)
+        except RecursionError:
+            raise too_deep() from None
+        if conversation is not None:
+            self._check(job, conversation)
+            return self._miscount(job, conversation, body)
+        return body
+
+    def _miscount(self, job: Job, conversation: Conversation, body: bytes) -> bytes:
+        """The count as a fault makes it; raises `ApiError` where there is no such endpoint."""
+        struck = job.struck = self.faults.miscount(job.dialect.NAME, job.route.params.orders)
+        if struck is None or struck.kind.count is None:
+            return body
+        told = struck.kind.count(conversation.prompt_tokens, struck.values)
+        if told is None:
+            path = job.route.endpoint
+            raise ApiError(
+                404, f"There is nothing at {path}.", kind="not_found", code="unknown_url"
+            )
+        return edit(body, input_tokens=told)
+
+    def _read(self, job: Job) -> Known:
+        """The request, read now or remembered."""
+        if len(job.body) > LONGEST:
+            return Known(self._parse(job))
+        key = (job.dialect.NAME, job.route.model, job.body)
+        known = self.memory.requests.get(key)
+        if known is None:
+            known = Known(self._parse(job))
+            self.memory.requests.put(key, known, known.size(job.body))
+        return known
+
+    def _parse(self, job: Job) -> Conversation:
+        try:
+            found = job.dialect.parse(job.body, self._memory(job), job.route.model)
+        except RecursionError:
+            raise too_deep() from None
+        if self.search_limit != SEARCH_LIMIT:
+            found = replace(found, options={**found.options, "search_limit": self.search_limit})
+        return self._recount(found)
+
+    def _memory(self, job: Job) -> Memory:
+        return self.aside if len(job.body) > LONG else self.memory
+
+    def _recount(self, conversation: Conversation) -> Conversation:
+        """The conversation with its prompt tokens by the rule in force."""
+        if self.count == "wire":
+            return conversation
+        return replace(conversation, prompt_tokens=prompt_tokens(conversation))
+
+    def _check(self, job: Job, conversation: Conversation) -> None:
+        job.conversation = conversation
+        if self.strict and conversation.violations:
+            raise job.dialect.refuse(conversation.violations[0])
+
+    def _reply(self, job: Job, conversation: Conversation, script: Script) -> Reply:
+        """The script's reply, fitted to the client; or a plain one to a side request."""
+        side = side_request(conversation, job.head.agent)
+        if side is not None:
+            job.side = side.kind
+            job.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
+            return plain_answer(side, conversation)
+        catalogue = self.catalogue.for_client(job.route.params.client).for_script(script)
+        view = job.route.params.view(catalogue.view(conversation))
+        job.turn = view.turn
+        forgotten = missing_thinking(view, script) if self.strict else None
+        if forgotten is not None:
+            raise job.dialect.refuse(forgotten)
+        fitted = catalogue.fit(_run(job.script, script, view), conversation)
+        job.notes += fitted.notes
+        return obey(fitted.reply, conversation)
+
+    def check_route(self, route: Route) -> None:
+        """Raise `ApiError` where a path's parameters are wrong, or its script is not there."""
+        check_parameters(route)
+        if route.script:
+            self.choose(route.script, "")
+
+    def choose(self, path_name: str, model: str) -> tuple[str, Script]:
+        """The script named by the path, else by the model, else the default; or a 404."""
+        name = path_name or (model if model in self.scripts else self.default)
+        try:
+            if name is None:
+                raise UnknownScript(model, self.scripts)
+            return name, self.scripts[name]
+        except UnknownScript as error:
+            raise ApiError(
+                404, _unknown(error), kind="not_found", param="model", code="model_not_found"
+            ) from None
+
+
+def check_parameters(route: Route) -> None:
+    """Raise `ApiError` for a path whose parameters are wrong."""
+    if route.error:
+        raise ApiError(404, route.error, kind="not_found", code="bad_path_parameter")
+
+
+def _unknown(error: UnknownScript) -> str:
+    return f"The model or script does not exist: {error}."
+
+
+def _run(name: str, script: Script, conversation: Conversation) -> Reply:
+    try:
+        reply = script(conversation)
+    except ScriptRanOut as error:
+        raise ApiError(
+            400, f"Script {name!r}: {error}.", code="script_ran_out", retry=False
+        ) from None
+    except ApiError:
+        raise
+    except (Exception, SystemExit) as error:  # a script's exit is not the server's
+        _log.exception("script %r failed", name)
+        raise _failed(name, f"{type(error).__name__}: {error}") from error
+    if not isinstance(reply, Reply):
+        raise _failed(name, f"it returned {type(reply).__name__}, not a Reply")
+    return reply
+
+
+def _failed(name: str, why: str) -> ApiError:
+    message = f"Script {name!r} failed on this conversation: {why}."
+    return ApiError(500, message, kind="server", code="script_failed", retry=False)

@@ -1,0 +1,152 @@
+"""What a test may give as a script, made into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from fakeprovider.conversation import Conversation
+from fakeprovider.fitting.tool_mapping import Target
+from fakeprovider.replies import Fault, Reply
+from fakeprovider.scripts.reply_sequence import Replies
+
+Given: TypeAlias = str | Path | Reply | Sequence[Reply | str] | Callable[[Conversation], Reply]
+"""A script's name, YAML (a path, or a text of several lines), a reply, a list of replies, or a
+function."""
+
+Faults: TypeAlias = str | Fault | Sequence[str | Fault]
+"""`"rate_limited,turn=1,times=2"`, a `Fault`, or several of them."""
+
+Mapped: TypeAlias = Mapping[str, str | Target]
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A script in the test's own hands: its function, and its turns if it says how many."""
+
+    script: Callable[[Conversation], Reply]
+    turns: int | None = None
+
+
+@dataclass(frozen=True)
+class _WithTools:
+    """A script whose calls are mapped to the client's tools."""
+
+    script: Callable[[Conversation], Reply]
+    tools: Mapping[str, Target] = field(default_factory=dict)
+
+    def __call__(self, conversation: Conversation) -> Reply:
+        return self.script(conversation)
+
+
+def read(given: Given) -> Inline | str:
+    """The script, or the name of one that the provider has.
+
+    Raises `BadScripts` for YAML that is none, `TypeError` for what is no script.
+    """
+    __tracebackhide__ = True
+    if isinstance(given, Path) or (isinstance(given, str) and _is_yaml(given)):
+        return _yaml(given)
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Reply):
+        given = Replies(given)
+    if isinstance(given, Sequence):
+        given = Replies(*map(_reply, given))
+    if not callable(given):
+        raise TypeError(f"{given!r} is no script: give a name, replies, YAML or a function")
+    turns = getattr(given, "turns", None)
+    return Inline(given, turns if isinstance(turns, int) else None)
+
+
+def _reply(given: Reply | str) -> Reply | str:
+    __tracebackhide__ = True
+    if not isinstance(given, Reply | str):
+        kind = type(given).__name__
+        raise TypeError(f"a list of replies has texts and Replies, not {given!r} ({kind})")
+    return given
+
+
+def mapped(script: Callable[[Conversation], Reply], tools: Mapped) -> _WithTools:
+    """The script with a mapping from its tools to the client's."""
+    own: Mapping[str, Target] = getattr(script, "tools", None) or {}
+    given = {name: to if isinstance(to, Target) else Target(to) for name, to in tools.items()}
+    return _WithTools(script, {**own, **given})
+
+
+def fault_path(faults: Faults | None) -> str:
+    """Faults as path parameters, "" for none.
+
+    Raises `BadFault`, `TypeError` for what is no fault, and `ValueError` for a value that no path
+    can carry.
+    """
+    __tracebackhide__ = True
+    if faults is None:
+        return ""
+    several = [faults] if isinstance(faults, str | Fault) else faults
+    return "".join(f";fault={_words(one)}" for one in several)
+
+
+def chaos_path(chaos: float | None, seed: int) -> str:
+    """Chaos as path parameters, "" for none; raises `BadFault`."""
+    __tracebackhide__ = True
+    if not chaos:
+        return ""
+    words = f"chaos={chaos},seed={seed}"
+    _check(words)
+    return f";{words}"
+
+
+def _check(words: str) -> None:
+    """Raise `BadFault` now: in a request it would be an answer that an agent may swallow."""
+    __tracebackhide__ = True
+    from fakeprovider.faults import BadFault
+    from fakeprovider.serving.path_options import BadParameter, parse
+
+    try:
+        parse(words)
+    except BadParameter as error:
+        raise BadFault(str(error)) from None
+
+
+def _words(fault: str | Fault) -> str:
+    __tracebackhide__ = True
+    if isinstance(fault, str):
+        _check(f"fault={fault}")
+        return fault
+    if not isinstance(fault, Fault):
+        raise TypeError(f"{fault!r} is no fault: give a name, with parameters if any, or a Fault")
+    return _carried(fault)
+
+
+def _carried(fault: Fault) -> str:
+    __tracebackhide__ = True
+    from fakeprovider.faults import plan
+
+    plan(fault.name, fault.params)
+    words = [fault.name, *(f"{name}={value}" for name, value in fault.params.items())]
+    for word in words:
+        if any(one in word for one in ",;/"):
+            raise ValueError(f"{word!r}: a path cannot carry it; name the fault in the reply")
+    return ",".join(words)
+
+
+def _is_yaml(given: str) -> bool:
+    return "\n" in given or given.endswith((".yaml", ".yml"))
+
+
+def _yaml(given: Path | str) -> Inline:
+    __tracebackhide__ = True
+    from fakeprovider.yamlscripts import BadScripts, YamlScript, read_script
+
+    if isinstance(given, str) and "\n" in given:
+        text, name = given, "inline"
+    else:
+        text, name = Path(given).read_text(encoding="utf-8"), Path(given).stem
+    script, found = read_script(text, name, f"{name}.yaml")
+    if script is None:
+        raise BadScripts(found)
+    turns = script.program.length if isinstance(script, YamlScript) else None
+    return Inline(script, turns)

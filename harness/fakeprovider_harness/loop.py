@@ -1,0 +1,122 @@
+"""The loop: stop conditions, then what is pending, then the model; over a state that is data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from fakeprovider_harness.budget.budget_tree import Branch
+from fakeprovider_harness.budget.charging import Pricing
+from fakeprovider_harness.cancel import Cancel
+from fakeprovider_harness.clock import Clock, SystemClock
+from fakeprovider_harness.context.policy import ContextPolicy
+from fakeprovider_harness.engine import (
+    compaction,
+    model_step,
+    progress_measures,
+    recovery,
+    run_arguments,
+    verification,
+)
+from fakeprovider_harness.engine.call_validation import examine
+from fakeprovider_harness.engine.gate import gate, interruption
+from fakeprovider_harness.engine.run_context import Leg, guarded
+from fakeprovider_harness.engine.tool_step import next_calls, perform
+from fakeprovider_harness.models.base import Model
+from fakeprovider_harness.outcomes import Status, Stop, StopKind
+from fakeprovider_harness.persistence.storage import NoStore, Storage
+from fakeprovider_harness.settings import Settings
+from fakeprovider_harness.state import RunState
+from fakeprovider_harness.stop import Condition
+from fakeprovider_harness.tooling.toolbox import Toolbox
+from fakeprovider_harness.tools import Tool
+from fakeprovider_harness.trace import Trace, no_trace
+from fakeprovider_harness.verify.verifier import Verifier
+
+
+async def arun(
+    state: RunState,
+    *,
+    model: Model,
+    stop: Condition | None,
+    tools: Iterable[Tool] = (),
+    price: Pricing = None,
+    trace: Trace | None = None,
+    store: Storage | None = None,
+    cancel: Cancel | None = None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    on_text: Callable[[str], None] | None = None,
+    verify: Verifier | None = None,
+    context: ContextPolicy | None = None,
+    branch: Branch | None = None,
+) -> RunState:
+    """Move the run on, in place, until it ends or a person is needed; returns it.
+
+    A stop of the run is never an exception: read `state.status` and `state.stop`. A run that is
+    completed or failed is returned as it is. `stop` None means no limit. `price` is in USD per
+    million tokens, one `Price` or a `PriceTable`. With `verify` a reply that claims to be done
+    completes the run only once its check has passed. `context` says what requests leave out once
+    the history has grown too long. `on_text` is told the text of a streamed reply as it comes, and
+    `trace` each event.
+
+    `branch` is for a tool that runs an agent: `ctx.branch`, the place of that agent in the tree.
+
+    Raises `UnknownPrice` where a budget has no price to go by, `ValueError` for tools that cannot
+    be offered and for a model that retries already where `settings` say when to retry, `TypeError`
+    for an argument that is something else, and says what to pass; `RunBusy` and `StaleRun` where
+    another process has the run. Nothing was sent then.
+    """
+    run_arguments.check(locals())
+    leg = Leg(
+        state=state,
+        model=model,
+        toolbox=Toolbox(tools, context.tools(state) if context else ()),
+        condition=guarded(stop, settings or Settings()),
+        pricing=price,
+        trace=trace or no_trace,
+        store=store or NoStore(),
+        cancel=cancel or Cancel(),
+        settings=settings or Settings(),
+        clock=clock or SystemClock(),
+        on_text=on_text,
+        verifier=verify,
+        branch=branch,
+        context=context,
+    )
+    leg.refuse_unpriced()
+    if state.resumable:
+        with leg.store.claim(state.run_id):
+            await _go(leg)
+    return state
+
+
+async def _go(leg: Leg) -> None:
+    leg.begin()
+    recovery.recover(leg)
+    try:
+        while leg.state.status is Status.RUNNING:
+            stop = await _step(leg)
+            if stop is not None:
+                leg.end(stop)
+    except asyncio.CancelledError:
+        leg.cancel.set("the task that ran it was cancelled")
+        recovery.recover(leg)
+        leg.end(Stop(StopKind.CANCELLED, evidence={"reason": leg.cancel.reason}))
+        raise
+
+
+async def _step(leg: Leg) -> Stop | None:
+    """Stop conditions, then one pending call, then the model."""
+    examine(leg)
+    progress_measures.measure(leg)
+    unpaid = await verification.check(leg)
+    stop = gate(leg) or unpaid
+    if stop is not None:
+        return stop
+    if calls := next_calls(leg):
+        return await perform(leg, calls)
+    policy = compaction.due(leg)
+    if policy is not None and not leg.state.interruptions:
+        return await compaction.compact(leg, policy)
+    return interruption(leg.state) or await model_step.ask(leg)

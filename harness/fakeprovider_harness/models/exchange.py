@@ -1,0 +1,232 @@
+"""One request and its answer: whole or streamed, in time or not, cancelled or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+import httpx
+import msgspec
+
+from fakeprovider_harness.cancel import SignalFired, unless
+from fakeprovider_harness.models.base import CancelSignal, ModelCancelled, ModelError, ModelReply
+from fakeprovider_harness.models.connection import Connection, Timeouts
+from fakeprovider_harness.models.errors import Unreadable, describe, status_error
+from fakeprovider_harness.models.sse import Event, SSEParser
+
+AFTER_FINISH = 5.0
+"""Seconds that a stream may stay open after its finish reason, for the usage to arrive."""
+
+AFTER_END = 0.05
+"""Seconds for the server to end its body after the last event, so that the socket is reused."""
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes that an answer may have: the longest replies of today's models, streamed with a token per
+event, have a fifth of it."""
+
+_ERROR_BYTES = 65_536
+
+
+class Assembler(Protocol):
+    """Events of one dialect on their way to one reply.
+
+    `made_up` begins the ids of calls that come without one; `on_text` gets each piece of text.
+    """
+
+    def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None: ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether what is there is a whole reply, even if the stream ended now."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the dialect's last event was seen, so that nothing more is coming."""
+        ...
+
+    def feed(self, event: Event) -> None:
+        """Take one event; raise `ModelError` where it reports one."""
+        ...
+
+    def take(self, data: bytes) -> None:
+        """Take one whole JSON answer instead of events."""
+        ...
+
+    def reply(self) -> ModelReply:
+        """The whole reply; raise `Unreadable` where it makes no sense."""
+        ...
+
+    def partial(self) -> ModelReply:
+        """What has been received so far, for the bill."""
+        ...
+
+
+class Exchange:
+    """Runs once. Whether the answer is whole or a stream is decided by its content type, not by
+    what was asked for; `stream` only says which timeouts hold until it comes.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        timeouts: Timeouts,
+        assembler: Assembler,
+        *,
+        stream: bool,
+        largest: int | None = LARGEST,
+    ) -> None:
+        self._connection = connection
+        self._timeouts = timeouts
+        self._assembler = assembler
+        self._stream = stream
+        self._largest = largest
+        self._sent = False
+        self._events = 0
+        self._timer: asyncio.Timeout
+        self._end = float("inf")
+
+    @property
+    def partial(self) -> ModelReply | None:
+        """What the provider may charge for so far; None while nothing can have been sent."""
+        return self._assembler.partial() if self._sent else None
+
+    async def run(self, body: bytes, cancel: CancelSignal | None) -> ModelReply:
+        """Send `body` and return the reply; raise `ModelError` or `ModelCancelled`."""
+        try:
+            return await unless(cancel, self._guarded(body))
+        except SignalFired:
+            raise ModelCancelled(partial=self.partial) from None
+
+    async def _guarded(self, body: bytes) -> ModelReply:
+        """One clock for every phase, and one error for whatever the network does."""
+        self._start_clock()
+        try:
+            async with self._timer:
+                return await self._converse(body)
+        except TimeoutError:
+            return self._or_partial(self._too_slow())
+        except httpx.TransportError as error:
+            return self._or_partial(f"connection failed: {str(error) or type(error).__name__}")
+        except httpx.DecodingError as error:
+            return self._or_partial(f"undecodable answer: {error}")
+
+    def _start_clock(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._timeouts.total is not None:
+            self._end = now + self._timeouts.total
+        first = self._timeouts.first if self._stream else None
+        self._timer = asyncio.timeout_at(self._deadline(now, first))
+
+    def _deadline(self, now: float, seconds: float | None) -> float | None:
+        end = self._end if seconds is None else min(self._end, now + seconds)
+        return None if end == float("inf") else end
+
+    async def _converse(self, body: bytes) -> ModelReply:
+        try:
+            self._sent = True
+            response = await self._connection.post(body)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            self._sent = False
+            raise
+        try:
+            if response.status_code != 200:
+                raise await self._refusal(response)
+            if self._is_stream(response):
+                return await self._read_events(response)
+            return self._decode(await self._read_whole(response))
+        finally:
+            await response.aclose()
+
+    async def _refusal(self, response: httpx.Response) -> ModelError:
+        self._sent = False
+        body = b""
+        with suppress(httpx.TransportError):  # the status says enough
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _ERROR_BYTES:
+                    break
+        return status_error(response.status_code, response.headers, body)
+
+    def _is_stream(self, response: httpx.Response) -> bool:
+        kind = response.headers.get("content-type", "").lower()
+        return kind.startswith("text/event-stream") or (self._stream and not kind)
+
+    def _decode(self, body: bytes) -> ModelReply:
+        try:
+            self._assembler.take(body)
+            return self._assembler.reply()
+        except (msgspec.MsgspecError, Unreadable) as error:
+            text = describe(body)[0][:200]
+            raise self._broken(f"unreadable reply ({error}): {text}") from error
+
+    async def _read_whole(self, response: httpx.Response) -> bytes:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if self._exceeds(len(body)):
+                raise self._too_large(ModelReply(body.decode("utf-8", "replace")))
+        return bytes(body)
+
+    async def _read_events(self, response: httpx.Response) -> ModelReply:
+        parser, size = SSEParser(), 0
+        async for chunk in response.aiter_bytes():
+            size += len(chunk)
+            if self._exceeds(size):
+                raise self._too_large(self._assembler.partial())
+            self._take(parser.feed(chunk))
+        self._take(parser.close())
+        return self._or_partial("the stream ended before the reply did")
+
+    def _take(self, events: list[Event]) -> None:
+        if not events or self._assembler.ended:
+            return
+        for event in events:
+            if not self._assembler.ended:
+                self._feed(event)
+        self._events += len(events)
+        self._timer.reschedule(self._deadline(asyncio.get_running_loop().time(), self._patience()))
+
+    def _feed(self, event: Event) -> None:
+        try:
+            self._assembler.feed(event)
+        except (msgspec.MsgspecError, Unreadable) as error:
+            text = event.data[:200].decode("utf-8", "replace")
+            raise self._broken(f"unreadable event ({error}): {text}") from error
+
+    def _patience(self) -> float | None:
+        if self._assembler.ended:
+            return AFTER_END
+        stall = self._timeouts.stall
+        if self._assembler.complete:
+            return AFTER_FINISH if stall is None else min(AFTER_FINISH, stall)
+        return stall
+
+    def _or_partial(self, trouble: str) -> ModelReply:
+        """A reply that had come to its end is whole whatever happened to the socket after it."""
+        if not self._assembler.complete:
+            raise self._broken(trouble)
+        try:
+            return self._assembler.reply()
+        except Unreadable as error:
+            raise self._broken(f"unreadable reply ({error})") from error
+
+    def _too_slow(self) -> str:
+        now, limits = asyncio.get_running_loop().time(), self._timeouts
+        if now >= self._end:
+            return f"timeout: no whole reply within {limits.total} s"
+        if self._events:
+            return f"timeout: the stream was silent for {limits.stall} s"
+        return f"timeout: no first event within {limits.first} s"
+
+    def _exceeds(self, size: int) -> bool:
+        return self._largest is not None and size > self._largest
+
+    def _too_large(self, partial: ModelReply) -> ModelError:
+        """Not to be asked for again: it was paid for, and would be as large."""
+        return ModelError(f"the reply has more than {self._largest:,} bytes", partial=partial)
+
+    def _broken(self, message: str) -> ModelError:
+        return ModelError(message, retryable=True, partial=self.partial)

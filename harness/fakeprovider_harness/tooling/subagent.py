@@ -1,0 +1,113 @@
+"""A run as a tool of another run: its own transcript and limits, only its final text comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fakeprovider_harness.budget.charging import Pricing, refuse_no_price, refuse_unpriced
+from fakeprovider_harness.engine import run_arguments
+from fakeprovider_harness.engine.run_context import guarded
+from fakeprovider_harness.loop import arun
+from fakeprovider_harness.models.base import Model
+from fakeprovider_harness.outcomes import Status, StopKind
+from fakeprovider_harness.settings import Settings
+from fakeprovider_harness.state import RunState, ToolResult
+from fakeprovider_harness.stop import Condition
+from fakeprovider_harness.tooling.toolbox import Toolbox
+from fakeprovider_harness.tools import Tool, ToolContext
+
+NO_RESULT = "no result"
+
+
+def subagent(
+    name: str,
+    description: str,
+    *,
+    model: Model,
+    tools: Sequence[Tool],
+    stop: Condition,
+    system: str | None = None,
+    price: Pricing = None,
+    settings: Settings | None = None,
+    read_only: bool = True,
+) -> Tool:
+    """A tool with one argument, `question`, that an agent of its own answers.
+
+    The agent sees the question and `system`, not the transcript of its parent. It inherits the
+    signal, the trace, the store, the retries and (without `price`) the price; its cost is added to
+    the parent's totals as it is spent, and the parent's limits on the tree (tokens, money, time)
+    end it too. Agents that start together share a reserved budget evenly. The model reads the
+    agent's final text; a limit of the agent is a result in words and does not stop the parent. Say
+    `read_only=False` where its tools have effects.
+
+    A budget in USD without a price, the agent's own or one above it, refuses the run that would
+    offer the tool: `UnknownPrice`, before anything is sent.
+
+    In a store the agent's run has an id under its parent's, and goes on where it was if the parent
+    is resumed. Raises `TypeError` and `ValueError` for what an agent cannot be made of.
+    """
+
+    if stop is None:
+        raise TypeError("subagent: stop is a condition such as MaxTurns(20): no agent is unlimited")
+    run_arguments.check({"model": model, "settings": settings})
+    guarded(stop, settings or Settings())
+    own = Toolbox(tools)
+    refuse_no_price(price)
+
+    def check_price(inherited: Pricing, budget: bool) -> None:
+        pricing = inherited if price is None else price
+        budget = budget or any(leaf.needs_price for leaf in stop.leaves())
+        if budget:
+            refuse_unpriced(pricing, model.name)
+        own.check_price(pricing, budget)
+
+    async def ask(question: str, ctx: ToolContext) -> ToolResult:
+        earlier = ctx.store.find(ctx.idempotency_key)
+        if earlier is None and (refusal := ctx.branch.refusal()) is not None:
+            return ToolResult(refusal, "skipped")
+        state = earlier or _new(ctx, question, system)
+        try:
+            await arun(
+                state,
+                model=model,
+                tools=tools,
+                stop=stop,
+                price=ctx.price if price is None else price,
+                trace=ctx.trace,
+                store=ctx.store,
+                cancel=ctx.cancel,
+                settings=settings,
+                clock=ctx.clock,
+                branch=ctx.branch,
+            )
+        finally:
+            ctx.spend(state)
+        return _result(state)
+
+    parameters = {
+        "type": "object",
+        "properties": {"question": {"type": "string"}},
+        "required": ["question"],
+    }
+    return Tool(
+        name,
+        description,
+        parameters,
+        ask,
+        read_only=read_only,
+        idempotent=True,
+        runs_agent=True,
+        check_price=check_price,
+    )
+
+
+def _new(ctx: ToolContext, question: str, system: str | None) -> RunState:
+    return RunState.start(question, system=system, run_id=ctx.idempotency_key, parent=ctx.run_id)
+
+
+def _result(state: RunState) -> ToolResult:
+    if state.status is Status.COMPLETED:
+        return ToolResult(state.answer or NO_RESULT)
+    stop = state.stop
+    cancelled = stop is not None and stop.kind is StopKind.CANCELLED
+    return ToolResult(f"{NO_RESULT} ({stop})", "cancelled" if cancelled else "error")
