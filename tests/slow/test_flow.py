@@ -33,26 +33,23 @@ from pathlib import Path
 ROOT = Path(sys.argv[1])
 
 class Walk:
-    """Notes the files of `folder` whose functions are entered, below `inside`, and how deep."""
+    """Notes the files of `folder` whose functions are entered while it is `on`, and how deep."""
 
-    def __init__(self, folder, inside=""):
+    def __init__(self, folder):
         self.folder, self.files, self.depth = str(ROOT / folder) + "/", set(), 0
-        self.inside = inside
+        self.on = True
 
     def __call__(self, frame, event, argument):
         name = frame.f_code.co_filename
-        if event != "call" or not name.startswith(self.folder):
+        if not self.on or event != "call" or not name.startswith(self.folder):
             return
-        depth, caller, within = 0, frame, not self.inside
+        depth, caller = 0, frame
         while caller is not None:
             if caller.f_code.co_filename.startswith(self.folder):
                 if caller.f_code.co_name == "<module>":
                     return
                 depth += 1
-                within = within or caller.f_code.co_qualname == self.inside
             caller = caller.f_back
-        if not within:
-            return
         self.files.add(name[len(self.folder):])
         self.depth = max(self.depth, depth)
 
@@ -109,7 +106,7 @@ walk.tell()
 
 RUN = '''
 from fakeprovider.server import Server
-from fakeprovider_harness import MaxTurns, RunState, run, tool
+from fakeprovider_harness import MaxTurns, RunState, loop, run, tool
 from fakeprovider_harness.models import ChatModel
 
 @tool(read_only=True)
@@ -129,9 +126,21 @@ def once(turns):
         run(state, model=model, tools=[list_files, read_file], stop=MaxTurns(turns))
         assert len(state.turns) == turns, state.stop
 
-turns = int(sys.argv[2])
+turns, what = int(sys.argv[2]), sys.argv[3]
 once(turns)
-with Walk("harness/fakeprovider_harness", sys.argv[3]) as walk:
+walk = Walk("harness/fakeprovider_harness")
+if what == "turn":
+    step, walk.on = loop._step, False
+
+    async def watched(*arguments):
+        walk.on = True
+        try:
+            return await step(*arguments)
+        finally:
+            walk.on = False
+
+    loop._step = watched
+with walk:
     once(turns)
 walk.tell()
 '''
@@ -150,8 +159,8 @@ def walked(code: str, *arguments: str) -> Walk:
     ("code", "arguments", "files"),
     [
         pytest.param(REQUEST, (), FILES, id="a chat request"),
-        pytest.param(RUN, ("1", "_step"), FILES, id="a model turn"),
-        pytest.param(RUN, ("3", ""), 30, id="a run of three turns with two tools"),
+        pytest.param(RUN, ("1", "turn"), FILES, id="a model turn"),
+        pytest.param(RUN, ("3", "run"), 30, id="a run of three turns with two tools"),
     ],
 )
 def test_a_walk_passes_few_files_and_is_not_deep(
