@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,49 @@ def test_a_package_imports_only_what_it_may(package: str) -> None:
         if name in OURS - ALLOWED[package]
     ]
     assert wrong == []
+
+
+def modules() -> dict[str, Path]:
+    """Every module of ours by its dotted name."""
+    return {
+        ".".join(path.relative_to(folder.parent if package == "fakeprovider" else folder).parts)
+        .removesuffix(".py")
+        .removesuffix(".__init__"): path
+        for package, folder in FOLDERS.items()
+        for path in folder.rglob("*.py")
+    }
+
+
+def edges(name: str, path: Path, known: Collection[str]) -> set[str]:
+    """The modules of ours that a module imports, also late, but not for its types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: 1 - node.level or None] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                inner = f"{module}.{alias.name}"
+                found.add(inner if inner in known else module)
+    return (found & set(known)) - {name}
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    """Neither at the top of modules nor late within functions."""
+    paths = modules()
+    graph = {name: edges(name, path, paths) for name, path in paths.items()}
+    assert len(graph) > 100
+    sorter = TopologicalSorter(graph)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        pytest.fail(f"modules import each other: {' -> '.join(error.args[1])}")
 
 
 @pytest.mark.parametrize("package", ["fakeprovider", "fakeprovider_harness"])
