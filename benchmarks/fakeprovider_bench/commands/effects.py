@@ -17,7 +17,7 @@ from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.session import bench, report_of, run_rows, show
 from fakeprovider_harness import MaxTurns, Settings
 from fakeprovider_scenarios import find
-from fakeprovider_scenarios.scripted import BASELINE, WRITE
+from fakeprovider_scenarios.basics import BASELINE, WRITE
 
 DESTRUCTIVE_CAP = MaxTurns(20)
 LIE = (

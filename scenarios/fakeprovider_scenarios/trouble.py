@@ -1,4 +1,4 @@
-"""An irreversible public effect, asked for twice: it happens once, after approval."""
+"""Loops that do not get anywhere, and honest work that looks like one."""
 
 from __future__ import annotations
 
@@ -7,43 +7,25 @@ from itertools import count
 from typing import Any
 
 from fakeprovider_harness import Tool, ToolError
-from fakeprovider_scenarios.scenario import Scenario
-from fakeprovider_scenarios.workspace import Workspace, list_files, read_file
+from fakeprovider_scenarios.scenario import scenario
+from fakeprovider_scenarios.workspace import Workspace
 
-NOTE: dict[str, Any] = {
-    "type": "object",
-    "properties": {"path": {"type": "string"}},
-    "required": ["path"],
-}
-
-
-def publish(workspace: Workspace) -> Tool:
-    """Publishes a file; each execution counts, since a public effect cannot be taken back."""
-
-    def run(path: str) -> str:
-        workspace.record("published", path)
-        return f"Published {path}."
-
-    description = "Publish one file where everybody can read it. This cannot be undone."
-    return Tool("publish", description, NOTE, run, needs_approval=True)
-
-
-def publish_tools(workspace: Workspace) -> list[Tool]:
-    """The reading tools and `publish`."""
-    return [list_files(workspace), read_file(workspace), publish(workspace)]
-
-
-PUBLISH = Scenario(
-    name="publish",
-    script="publish",
-    about="asks to publish the same file twice",
-    expect="published once, after approval, also across a resume",
-    task="Publish the notes.",
-    tools=publish_tools,
+STALLED = scenario(
+    name="stalled",
+    about="falls silent on its second turn, with the socket open",
+    expect="ended by the deadline, resumable; what was sent is charged",
+    ends=False,
 )
 
+CYCLE = scenario(
+    name="cycle",
+    about="lists, reads one file, reads another, for ever",
+    expect="found as a loop, nudged once, stopped",
+    ends=False,
+)
 
 STEPS = 8
+
 JOB: dict[str, Any] = {
     "type": "object",
     "properties": {"job": {"type": "integer"}},
@@ -63,15 +45,13 @@ def job_status(workspace: Workspace) -> Tool:
     return Tool("job_status", description, JOB, run, read_only=True, polling=True)
 
 
-POLLING = Scenario(
+POLLING = scenario(
     name="polling",
-    script="polling",
     about="asks how far a job is until it is done",
     expect="completed: the same call with another answer is no loop",
     task="Tell me when job 1 is done.",
     tools=lambda workspace: [job_status(workspace)],
 )
-
 
 WORD: dict[str, Any] = {
     "type": "object",
@@ -91,15 +71,54 @@ def search_files(workspace: Workspace) -> Tool:
     return Tool("search_files", description, WORD, run, read_only=True)
 
 
-FRUITLESS = Scenario(
+FRUITLESS = scenario(
     name="fruitless",
-    script="fruitless",
     about="searches for one word after another and never finds any",
     expect="stopped for lack of progress, with the last calls for a person to see",
     ends=False,
     tools=lambda workspace: [search_files(workspace)],
 )
 
+EMPTY = scenario(
+    name="empty",
+    about="lists the files, then has nothing to say",
+    expect="asked once more, then stopped; never completed",
+    ends=False,
+)
+
+TRUNCATED = scenario(
+    name="truncated",
+    about="asks to delete a file whose name is cut off, for ever",
+    expect="stopped after three; nothing is deleted",
+    ends=False,
+)
+
+MALFORMED = scenario(
+    name="malformed",
+    about="sends arguments that do not parse, for ever",
+    expect="stopped after three; nothing is run",
+    ends=False,
+)
+
+CHATTER = scenario(
+    name="chatter",
+    about="says three hundred words with each call, for ever",
+    expect="stopped by a limit on output or money",
+    ends=False,
+)
+
+SPENDER = scenario(
+    name="spender",
+    about="starts three sub-agents on every turn, which do the same",
+    expect="stopped by one budget for the whole tree, which is not overshot",
+    ends=False,
+)
+
+FLAKY = scenario(
+    name="flaky",
+    about="answers at the third attempt only, from the second turn on",
+    expect="completed with retries; without, a stop that can be resumed",
+)
 
 PAGE: dict[str, Any] = {
     "type": "object",
@@ -121,15 +140,13 @@ def fetch_page(workspace: Workspace) -> Tool:
     return Tool("fetch_page", "Fetch one page.", PAGE, run, read_only=True)
 
 
-SHAKY = Scenario(
+SHAKY = scenario(
     name="shaky",
-    script="shaky",
     about="fetches eight pages with a tool that fails at every first try",
     expect="completed: each error is followed by a success",
     task="Read all eight pages.",
     tools=lambda workspace: [fetch_page(workspace)],
 )
-
 
 LINE = "GET /orders 200 in 21 ms; queue empty; worker 3 idle; cache warm; nothing to report.\n"
 
@@ -139,9 +156,8 @@ def files(parts: int = 99) -> Mapping[str, str]:
     return {f"part-{part:02}.txt": f"part {part}\n{LINE * 80}" for part in range(1, parts + 1)}
 
 
-OVERFLOW = Scenario(
+OVERFLOW = scenario(
     name="overflow",
-    script="overflow",
     about="reads one long file after another, for ever",
     expect="stopped before the context is full, and resumable",
     ends=False,
