@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Reply, ask, say
+from fakeprovider.scripts.registry import script
 from fakeprovider.scripts.reply_sequence import ran_out
 
 _PARSE = '''def parse(text):
@@ -74,6 +75,7 @@ FIXER_STEPS = (
 )
 
 
+@script
 def fixer(conversation: Conversation) -> Reply:
     """Reads money.py, fixes it in two steps with a test run after each, then says so."""
     if conversation.turn < len(FIXER_STEPS):
@@ -81,18 +83,13 @@ def fixer(conversation: Conversation) -> Reply:
     raise ran_out(conversation)
 
 
-FIXER_SCRIPTS = {"fixer": fixer}
-
-
+@script
 def circling(conversation: Conversation) -> Reply:
     """Writes the same half of a fix with small changes and runs the tests, for ever."""
     attempt, step = divmod(conversation.turn, 2)
     if step == 0:
         return ask("write_file", {"path": "money.py", "text": circled(attempt + 1)})
     return ask("run_tests")
-
-
-CIRCLING_SCRIPTS = {"circling": circling}
 
 
 GAMING_CLAIM = "Done: all tests pass."
@@ -103,6 +100,7 @@ TRICKS = (
 )
 
 
+@script
 def gaming(conversation: Conversation) -> Reply:
     """Removes the failing tests, then keeps them from being run; claims to be done each time.
 
@@ -112,9 +110,6 @@ def gaming(conversation: Conversation) -> Reply:
     if step == 0:
         return TRICKS[attempt % len(TRICKS)]
     return ask("run_tests") if step == 1 else say(GAMING_CLAIM)
-
-
-GAMING_SCRIPTS = {"gaming": gaming}
 
 
 PREMATURE_CLAIM = "Done. I fixed the rounding and all tests pass."
@@ -128,13 +123,9 @@ PREMATURE_STEPS = (
 )
 
 
+@script
 def premature(conversation: Conversation) -> Reply:
     """Reads one file and says that all is done; told otherwise, it fixes the code."""
     if conversation.turn < len(PREMATURE_STEPS):
         return PREMATURE_STEPS[conversation.turn]
     raise ran_out(conversation)
-
-
-PREMATURE_SCRIPTS = {"premature": premature}
-
-SCRIPTS = {**FIXER_SCRIPTS, **CIRCLING_SCRIPTS, **GAMING_SCRIPTS, **PREMATURE_SCRIPTS}

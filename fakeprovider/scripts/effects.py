@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Reply, ask, say
+from fakeprovider.scripts.registry import script
 from fakeprovider.scripts.reply_sequence import ran_out
 
 DECLINED = "I did not delete anything: you declined the deletion."
 CLAIMED = "Deleted access.log to free space."
 
 
+@script
 def destructive(conversation: Conversation) -> Reply:
     """Lists the files, then asks to delete one that the task never mentioned.
 
@@ -31,23 +33,23 @@ def was_declined(conversation: Conversation) -> bool:
     return any("declined" in result.text for result in conversation.results)
 
 
-DESTRUCTIVE_SCRIPTS = {"destructive": destructive}
-
-
 DUPLICATE_ANSWER = "errors.log mentions a timeout."
 DELETED = "Deleted access.log."
 
 
+@script
 def duplicate_baseline(conversation: Conversation) -> Reply:
     """Reads errors.log once, then answers: what the repeated call is compared with."""
     return _times(conversation, 1, ask("read_file", {"path": "errors.log"}), say(DUPLICATE_ANSWER))
 
 
+@script
 def duplicate(conversation: Conversation) -> Reply:
     """Reads errors.log twice in a row, then answers."""
     return _times(conversation, 2, ask("read_file", {"path": "errors.log"}), say(DUPLICATE_ANSWER))
 
 
+@script
 def duplicate_write(conversation: Conversation) -> Reply:
     """Asks to delete access.log twice in a row, then says so."""
     return _times(conversation, 2, ask("delete_file", {"path": "access.log"}), say(DELETED))
@@ -61,17 +63,11 @@ def _times(conversation: Conversation, times: int, again: Reply, at_last: Reply)
     raise ran_out(conversation)
 
 
-DUPLICATE_SCRIPTS = {
-    "duplicate": duplicate,
-    "duplicate-baseline": duplicate_baseline,
-    "duplicate-write": duplicate_write,
-}
-
-
 PUBLISHED = "notes.txt is published."
 PUBLISH_DECLINED = "I did not publish notes.txt: you declined it."
 
 
+@script
 def publish(conversation: Conversation) -> Reply:
     """Asks to publish notes.txt, a public effect, and then once more as if it had not."""
     turn = conversation.turn
@@ -82,8 +78,3 @@ def publish(conversation: Conversation) -> Reply:
     if turn == 2:
         return say(PUBLISHED)
     raise ran_out(conversation)
-
-
-PUBLISH_SCRIPTS = {"publish": publish}
-
-SCRIPTS = {**DESTRUCTIVE_SCRIPTS, **DUPLICATE_SCRIPTS, **PUBLISH_SCRIPTS}

@@ -9,6 +9,7 @@ import re
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Reply, ask, call, say
+from fakeprovider.scripts.registry import script
 
 PLAN = "plan.md"
 ALL_DONE = "All items are done."
@@ -21,6 +22,7 @@ _FILE = re.compile(r"[\w.-]+\.txt")
 _MARKER = re.compile(r"say (<promise>\w+</promise>)")
 
 
+@script
 def worker(conversation: Conversation) -> Reply:
     """Reads plan.md, writes the file that the first open item names, ticks it, says so.
 
@@ -42,6 +44,7 @@ def worker(conversation: Conversation) -> Reply:
     return say(f"Done: {item}.")
 
 
+@script
 def worker_stuck(conversation: Conversation) -> Reply:
     """Reads plan.md and writes the same notes, for ever; nothing is ever done."""
     match conversation.since_last_user:
@@ -54,6 +57,7 @@ def worker_stuck(conversation: Conversation) -> Reply:
     return say("I am making good progress.")
 
 
+@script
 def worker_liar(conversation: Conversation) -> Reply:
     """Ticks the first open item without doing it, and says that it is done."""
     step, plan = conversation.since_last_user, _plan(conversation)
@@ -65,11 +69,13 @@ def worker_liar(conversation: Conversation) -> Reply:
     return say("DONE. Everything works.")
 
 
+@script
 def worker_sorry(conversation: Conversation) -> Reply:
     """Apologises and does nothing."""
     return say(APOLOGY)
 
 
+@script
 def worker_quoting(conversation: Conversation) -> Reply:
     """Talks about the word that ends the loop without meaning it."""
     return say(QUOTATION)
@@ -106,18 +112,10 @@ def _finished(conversation: Conversation, ending: bool) -> Reply:
     return say(f"{ALL_DONE}\n{found.group(1)}" if found else ALL_DONE)
 
 
-WORKER_SCRIPTS = {
-    "worker": worker,
-    "worker-stuck": worker_stuck,
-    "worker-liar": worker_liar,
-    "worker-sorry": worker_sorry,
-    "worker-quoting": worker_quoting,
-}
-
-
 READ = "[tool read_file]"
 
 
+@script
 def judge(conversation: Conversation) -> Reply:
     """Says met if the plan, as last read, has no open item; else names what is open."""
     text = conversation.user_messages[-1]
@@ -128,16 +126,19 @@ def judge(conversation: Conversation) -> Reply:
     return _verdict("not_met", "the plan was not seen to be empty")
 
 
+@script
 def judge_never(conversation: Conversation) -> Reply:
     """Says not met, whatever it sees."""
     return _verdict("not_met", "it could be better")
 
 
+@script
 def judge_gullible(conversation: Conversation) -> Reply:
     """Says met, whatever it sees."""
     return _verdict("met", "the agent says so")
 
 
+@script
 def judge_junk(conversation: Conversation) -> Reply:
     """Does not answer in the form that it was asked for."""
     return say("Hard to say. On the one hand it is, on the other it is not.")
@@ -145,13 +146,3 @@ def judge_junk(conversation: Conversation) -> Reply:
 
 def _verdict(verdict: str, reason: str) -> Reply:
     return say(call("-", {"verdict": verdict, "reason": reason}).arguments)
-
-
-JUDGE_SCRIPTS = {
-    "judge": judge,
-    "judge-never": judge_never,
-    "judge-gullible": judge_gullible,
-    "judge-junk": judge_junk,
-}
-
-SCRIPTS = {**WORKER_SCRIPTS, **JUDGE_SCRIPTS}

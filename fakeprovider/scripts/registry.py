@@ -7,20 +7,38 @@ with this one are found without, so that a checkout works before it is installed
 from __future__ import annotations
 
 import inspect
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
 
 from fakeprovider.conversation import Conversation
+from fakeprovider.registry import Registry as Members
 from fakeprovider.replies import Reply
 
 Script: TypeAlias = Callable[[Conversation], Reply]
 """A pure function: the same conversation gets the same reply."""
 
 GROUP = "fakeprovider.scripts"
+"""The entry-point group of other packages' scripts."""
+
+BUILTIN: Members[Script] = Members(
+    "script",
+    (
+        "fakeprovider.scripts.steady",
+        "fakeprovider.scripts.stuck",
+        "fakeprovider.scripts.effects",
+        "fakeprovider.scripts.coding",
+        "fakeprovider.scripts.plan_file",
+        "fakeprovider.scripts.survey",
+    ),
+)
+"""The scripts that come with this package, by name."""
+
+
+def script(function: Script) -> Script:
+    """Decorator: register a built-in script under its own name, dashes for underscores."""
+    return BUILTIN.add(function.__name__.replace("_", "-"), function)
 
 
 class UnknownScript(KeyError):
@@ -77,16 +95,6 @@ def describe(script: Script) -> str:
     return (inspect.getdoc(script) or "").partition("\n")[0]
 
 
-@cache
-def builtin() -> Mapping[str, Script]:
-    """The scripts of this package: each module's `SCRIPTS`, by name."""
-    package = import_module("fakeprovider.scripts")
-    found: dict[str, Script] = {}
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        found.update(getattr(import_module(module.name), "SCRIPTS", {}))
-    return found
-
-
 def is_builtin(script: Script) -> bool:
     """Whether it is a script of this package, which is known to be pure."""
     return id(script) in _builtin_ids()
@@ -94,9 +102,9 @@ def is_builtin(script: Script) -> bool:
 
 @cache
 def _builtin_ids() -> frozenset[int]:
-    return frozenset(map(id, builtin().values()))
+    return frozenset(map(id, BUILTIN.values()))
 
 
 def discover(extra: Mapping[str, Script] | None = None) -> Registry:
     """All scripts: `extra` first, then the built-in ones, then those of entry points."""
-    return Registry({**builtin(), **(extra or {})}, entry_points(group=GROUP))
+    return Registry({**BUILTIN, **(extra or {})}, entry_points(group=GROUP))

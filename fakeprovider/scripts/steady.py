@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Fault, Reply, Text, WebSearch, ask, call, say
+from fakeprovider.scripts.registry import script
 from fakeprovider.scripts.reply_sequence import ran_out
 
 PLAN_ANSWER = "errors.log mentions a timeout: worker 7 timed out after 30000 ms."
 
 
+@script
 def plan(conversation: Conversation) -> Reply:
     """Lists the files, reads errors.log, answers."""
     match conversation.turn:
@@ -23,14 +25,12 @@ def plan(conversation: Conversation) -> Reply:
     raise ran_out(conversation)
 
 
-PLAN_SCRIPTS = {"plan": plan}
-
-
 HINT = "Call list_files"
 GAVE_UP = "I could not read the file, so I do not know."
 RECOVER_ANSWER = "errors.log mentions a timeout."
 
 
+@script
 def recover(conversation: Conversation) -> Reply:
     """Guesses timeout.log; lists the files if the error says to, else gives up.
 
@@ -50,13 +50,11 @@ def recover(conversation: Conversation) -> Reply:
     raise ran_out(conversation)
 
 
-RECOVER_SCRIPTS = {"recover": recover}
-
-
 TURNS = 40
 LONG_ANSWER = f"I read all {TURNS - 2} parts."
 
 
+@script
 def long(conversation: Conversation) -> Reply:
     """Forty turns of progress: list_files, read part-01.txt to part-38.txt, then the answer."""
     turn = conversation.turn
@@ -69,12 +67,10 @@ def long(conversation: Conversation) -> Reply:
     raise ran_out(conversation)
 
 
-LONG_SCRIPTS = {"long": long}
-
-
 POLLING_ANSWER = "The job is done."
 
 
+@script
 def polling(conversation: Conversation) -> Reply:
     """Asks for job_status until a result says that the job is done, then says so."""
     last = conversation.last_result
@@ -83,13 +79,11 @@ def polling(conversation: Conversation) -> Reply:
     return ask("job_status", {"job": 1})
 
 
-POLLING_SCRIPTS = {"polling": polling}
-
-
 PAGES = 8
 SHAKY_ANSWER = f"I read all {PAGES} pages."
 
 
+@script
 def shaky(conversation: Conversation) -> Reply:
     """Fetches eight pages, each again after an error, then says so."""
     results = (message for message in conversation.messages if message.role == "tool")
@@ -97,12 +91,10 @@ def shaky(conversation: Conversation) -> Reply:
     return ask("fetch_page", {"page": fetched + 1}) if fetched < PAGES else say(SHAKY_ANSWER)
 
 
-SHAKY_SCRIPTS = {"shaky": shaky}
-
-
 SLOW_ANSWER = "The archive was scanned."
 
 
+@script
 def slow(conversation: Conversation) -> Reply:
     """Asks for scan_archive, a tool of several seconds, then says that it was scanned."""
     match conversation.turn:
@@ -113,13 +105,11 @@ def slow(conversation: Conversation) -> Reply:
     raise ran_out(conversation)
 
 
-SLOW_SCRIPTS = {"slow": slow}
-
-
 SEARCHES = 25
 SEARCHING_ANSWER = "Nothing on the web mentions that timeout."
 
 
+@script
 def searching(conversation: Conversation) -> Reply:
     """Searches 25 times on the service's side, then answers: a turn that pauses twice."""
     if conversation.turn:
@@ -128,26 +118,22 @@ def searching(conversation: Conversation) -> Reply:
     return Reply((*searches, Text(SEARCHING_ANSWER)))
 
 
-SEARCHING_SCRIPTS = {"searching": searching}
-
-
 WORDS = (
     "Before I look at the next file, let me think aloud about what I have seen, what I might see, "
     "what it could mean, and how I would go on from there if it meant something else. "
 ) * 8
 
 
+@script
 def chatter(conversation: Conversation) -> Reply:
     """Says some three hundred words and asks for list_files, for ever."""
     return say(WORDS, call("list_files"))
 
 
-CHATTER_SCRIPTS = {"chatter": chatter}
-
-
 QUESTION = "Which file mentions a timeout?"
 
 
+@script
 def delegate(conversation: Conversation) -> Reply:
     """Asks research(question) once, then answers with what came back."""
     if conversation.turn == 0:
@@ -164,28 +150,10 @@ def _answer(conversation: Conversation) -> str:
     return f"Research says: {result.text}"
 
 
-DELEGATE_SCRIPTS = {"delegate": delegate}
-
-
 OUTAGE = Fault("unavailable", {"times": 2})
 
 
+@script
 def flaky(conversation: Conversation) -> Reply:
     """As plan, but the first two attempts at each turn but the first are answered with 503."""
     return replace(plan(conversation), fault=None if conversation.turn == 0 else OUTAGE)
-
-
-FLAKY_SCRIPTS = {"flaky": flaky}
-
-SCRIPTS = {
-    **PLAN_SCRIPTS,
-    **RECOVER_SCRIPTS,
-    **LONG_SCRIPTS,
-    **POLLING_SCRIPTS,
-    **SHAKY_SCRIPTS,
-    **SLOW_SCRIPTS,
-    **SEARCHING_SCRIPTS,
-    **CHATTER_SCRIPTS,
-    **DELEGATE_SCRIPTS,
-    **FLAKY_SCRIPTS,
-}

@@ -6,6 +6,7 @@ import re
 
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.replies import Reply, Text, ask, call, say
+from fakeprovider.scripts.registry import script
 from fakeprovider.scripts.reply_sequence import ran_out
 
 _FACT = re.compile(r"log (\d+): (\d+) failures")
@@ -20,6 +21,7 @@ FETCHED = 4
 """Notes fetched in one go."""
 
 
+@script
 def survey(conversation: Conversation) -> Reply:
     """Reads part-01.log and so on, fetches what was left out if it can, and adds up what it sees.
 
@@ -37,6 +39,7 @@ def survey(conversation: Conversation) -> Reply:
     return say(_answer(conversation))
 
 
+@script
 def survey_noting(conversation: Conversation) -> Reply:
     """As `survey`, but notes what each log said while it reads the next."""
     parts, read = _parts(conversation), _last_read(conversation)
@@ -49,6 +52,7 @@ def survey_noting(conversation: Conversation) -> Reply:
     return say(_answer(conversation))
 
 
+@script
 def survey_lead(conversation: Conversation) -> Reply:
     """Leaves the logs to assistants, eight at a time, and adds up what they say."""
     parts = _parts(conversation)
@@ -61,6 +65,7 @@ def survey_lead(conversation: Conversation) -> Reply:
     )
 
 
+@script
 def survey_part(conversation: Conversation) -> Reply:
     """Reads the logs that the question names, and says what each holds."""
     wanted = _RANGE.search(conversation.user_messages[0])
@@ -119,11 +124,3 @@ def _summary(conversation: Conversation) -> str:
 def _answer(conversation: Conversation) -> str:
     facts = _facts(conversation)
     return f"{sum(facts.values())} failures, in the {len(facts)} logs that I can still see."
-
-
-SCRIPTS = {
-    "survey": survey,
-    "survey-noting": survey_noting,
-    "survey-lead": survey_lead,
-    "survey-part": survey_part,
-}

@@ -14,7 +14,7 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import Faults, orders
 from fakeprovider.replies import Fault, Reply, say
-from fakeprovider.scripts.steady import PLAN_SCRIPTS
+from fakeprovider.scripts.steady import plan
 from fakeprovider.server import Server
 
 TOOL = {"name": "list_files", "parameters": {"type": "object", "properties": {}}}
@@ -79,7 +79,7 @@ def test_a_script_put_in_the_place_of_another_answers(server: Server) -> None:
     assert "tool_calls" in ask(server).json()["choices"][0]["message"]
     server.provider.scripts.add("plan", lambda conversation: say("Another."))
     assert ask(server).json()["choices"][0]["message"]["content"] == "Another."
-    server.provider.scripts.add("plan", PLAN_SCRIPTS["plan"])
+    server.provider.scripts.add("plan", plan)
     assert "tool_calls" in ask(server).json()["choices"][0]["message"]
 
 
@@ -95,7 +95,7 @@ def test_a_script_that_comes_later_under_the_models_name_answers_in_place_of_the
 
 def test_an_answer_is_remembered_as_that_of_the_script_that_gave_it() -> None:
     def swapped(conversation: Conversation) -> Reply:
-        running.provider.scripts.add("plan", PLAN_SCRIPTS["plan"])
+        running.provider.scripts.add("plan", plan)
         return say("Gone now.")
 
     running = Server(swapped, scripts={"plan": swapped})
