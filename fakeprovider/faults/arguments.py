@@ -105,7 +105,7 @@ def _without_arguments(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nothing_whole(body: bytes, scene: Scene) -> bytes:
-    if scene.values["form"] != "none" or scene.dialect.NAME != "chat":
+    if scene.values["form"] != "none" or scene.dialect.shape != "choices":
         return body
     data = decode(body)
     message = data["choices"][0]["message"]

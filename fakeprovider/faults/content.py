@@ -80,7 +80,7 @@ def _past_cap(asked: Asked) -> Completion:
 
 def _disagrees(asked: Asked) -> Completion:
     finish = asked.values["finish"]
-    if finish == "other" and asked.dialect == "responses":
+    if finish == "other" and not asked.dialect.says_finish:
         finish = "length"  # of reasons this dialect tells no others
     elif finish == "other":
         finish = "stop" if asked.reply.calls else "tool_calls"

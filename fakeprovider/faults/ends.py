@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from fakeprovider.completion import Completion, complete
 from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
 from fakeprovider.faults import events as deltas
 from fakeprovider.faults.content import answered
-from fakeprovider.faults.events import Event, read, read_all, write_all
+from fakeprovider.faults.events import read, read_all, write_all
 from fakeprovider.faults.kind import STREAM, Asked, Kind, Param, Scene
 from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Text, ToolCall
@@ -119,23 +118,11 @@ def _silence(seconds: float, ping: float, due: float) -> Iterator[Step]:
 
 
 _ERRORS = {
-    "overloaded": ("overloaded_error", "server_error", "Overloaded"),
-    "server": ("api_error", "server_error", "The server had an error processing your request."),
-    "rate_limit": ("rate_limit_error", "rate_limit_exceeded", "Rate limit reached."),
-    "timeout": ("timeout_error", "server_error", "The request timed out while processing."),
+    "overloaded": "Overloaded",
+    "server": "The server had an error processing your request.",
+    "rate_limit": "Rate limit reached.",
+    "timeout": "The request timed out while processing.",
 }
-
-
-def _error(scene: Scene, number: int) -> Frame:
-    anthropic, openai, message = _ERRORS[scene.values["error"]]
-    if scene.dialect.NAME == "messages":
-        told: dict[str, Any] = {"type": anthropic, "message": message}
-        return Event("error", {"type": "error", "error": told}).frame
-    if scene.dialect.NAME == "chat":
-        told = {"message": message, "type": openai, "param": None, "code": None}
-        return Event("", {"error": told}).frame
-    numbered = {"type": "error", "sequence_number": number}
-    return Event("error", {**numbered, "code": openai, "message": message, "param": None}).frame
 
 
 def _error_mid_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
@@ -143,7 +130,8 @@ def _error_mid_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     for frame in _before_error(frames, scene):
         yield frame
         number += 1
-    yield _error(scene, number)
+    kind = scene.values["error"]
+    yield scene.dialect.render_stream_error(kind, _ERRORS[kind], number)
 
 
 def _before_error(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:

@@ -102,7 +102,7 @@ class Asked:
     reply: Reply
     script: str
     values: Values
-    dialect: str = ""
+    dialect: Dialect
 
 
 ErrorHook: TypeAlias = Callable[[Scene], Answer | None]

@@ -11,15 +11,13 @@ from fakeprovider.faults.events import Event, decode, each, read_all
 from fakeprovider.faults.kind import ALL, MESSAGES, STREAM, Kind, Scene
 from fakeprovider.protocols.dialect import Frame
 
-_PLACE = {"messages": "index", "responses": "output_index"}
-
 
 def _place(event: Event, scene: Scene) -> int | None:
     """Which call or block an event belongs to; None for events of the reply as a whole."""
     data = event.data or {}
-    if scene.dialect.NAME != "chat":
-        found: int | None = data.get(_PLACE[scene.dialect.NAME])
-        return found
+    if scene.dialect.position_field is not None:
+        position: int | None = data.get(scene.dialect.position_field)
+        return position
     calls = deltas.chat_calls(event)
     return calls[0]["index"] if calls else None
 
@@ -55,9 +53,10 @@ def _colliding(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 def _at_zero(event: Event, scene: Scene) -> Event:
     if _place(event, scene) is None:
         return event
-    if scene.dialect.NAME == "chat":
+    field = scene.dialect.position_field
+    if field is None:
         return deltas.each_call(event, lambda call: {**call, "index": 0})
-    return event.with_data(**{_PLACE[scene.dialect.NAME]: 0})
+    return event.with_data(**{field: 0})
 
 
 def _delta_first(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:

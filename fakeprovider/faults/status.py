@@ -7,7 +7,7 @@ PsycherosAI/Psycheros#44, charmbracelet/fantasy#365 and anomalyco/opencode#36411
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from html import escape
 from math import ceil
@@ -66,16 +66,15 @@ ANTHROPIC = "https://docs.claude.com/en/api/errors"
 class Said:
     """What a service says: status, words, and its own names for the error.
 
-    `kind` and `code` are those of `ApiError`; `openai` and `anthropic` are the type on the wire
-    where the dialects' usual word for the kind is not it.
+    `kind` and `code` are those of `ApiError`; `types` has the type on the wire, by vendor, where
+    the dialect's usual word for the kind is not it.
     """
 
     status: int
     message: str
     kind: str = "invalid_request"
     code: str | None = None
-    openai: str | None = None
-    anthropic: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
     param: str | None = None
     details: dict[str, Any] | None = None
 
@@ -87,7 +86,7 @@ class Said:
         error.details = self.details
         error.request_id = scene.request_id or None
         rendered = decode(scene.dialect.render_error(error))
-        own = self.anthropic if scene.dialect.NAME == "messages" else self.openai
+        own = self.types.get(scene.dialect.vendor)
         if own is not None:
             rendered["error"]["type"] = own
         return encode(rendered)
@@ -156,7 +155,12 @@ PLAIN = (
         "conflict",
         "409: something changed meanwhile.",
         "https://github.com/openai/openai-python#retries",
-        Said(409, "Conflict: please try again.", code="conflict", anthropic="conflict_error"),
+        Said(
+            409,
+            "Conflict: please try again.",
+            code="conflict",
+            types={"anthropic": "conflict_error"},
+        ),
     ),
     _plain(
         "too_large",
@@ -185,7 +189,7 @@ PLAIN = (
             "The engine is currently overloaded, please try again later.",
             "overloaded",
             "server_is_overloaded",
-            openai="service_unavailable_error",
+            types={"openai": "service_unavailable_error"},
         ),
         chaos=True,
     ),
@@ -197,15 +201,14 @@ PLAIN = (
             504,
             "The request timed out while processing.",
             "server",
-            openai="server_error",
-            anthropic="timeout_error",
+            types={"openai": "server_error", "anthropic": "timeout_error"},
         ),
     ),
     _plain(
         "overloaded",
         "529: the service is overloaded (Anthropic's word for it).",
         ANTHROPIC,
-        Said(529, "Overloaded", "overloaded", openai="server_error"),
+        Said(529, "Overloaded", "overloaded", types={"openai": "server_error"}),
         chaos=True,
     ),
 )
@@ -224,11 +227,10 @@ def _rate_limited(scene: Scene) -> Answer:
         f"Please try again in {wait:g}s.",
         "rate_limit",
         "rate_limit_exceeded",
-        openai="requests",
+        types={"openai": "requests"},
     )
     form = scene.values["form"]
-    nothing_left = ("anthropic-ratelimit-requests-remaining", "x-ratelimit-remaining-requests")
-    left = (nothing_left[0 if scene.dialect.NAME == "messages" else 1], "0")
+    left = (scene.dialect.requests_left_header, "0")
     answer = said.answer(scene, (*_retry_after(wait, form, scene.now), left))
     if form == "date":
         wait = ceil(scene.now + wait) - scene.now  # a date has no fraction of a second
@@ -256,7 +258,7 @@ def _quota(scene: Scene) -> Answer:
         words,
         "rate_limit",
         "insufficient_quota",
-        openai="insufficient_quota",
+        types={"openai": "insufficient_quota"},
         details={"error_code": "enforced_spend_limit_reached"},
     ).answer(scene)
 
@@ -270,14 +272,8 @@ def _context(scene: Scene) -> Answer:
     if scene.values["wording"] == "odd":
         words = "Your input is more than this model can take in."
         return Said(400, words, code="context_length_exceeded").answer(scene)
-    if scene.dialect.NAME == "messages":
-        return Said(400, f"prompt is too long: {found} tokens > {limit} maximum").answer(scene)
-    words = (
-        f"This model's maximum context length is {limit} tokens. However, your messages resulted "
-        f"in {found} tokens. Please reduce the length of the messages."
-    )
-    field = "input" if scene.dialect.NAME == "responses" else "messages"
-    return Said(400, words, code="context_length_exceeded", param=field).answer(scene)
+    error = scene.dialect.context_exceeded(found, limit)
+    return Said(400, error.message, code=error.code, param=error.param).answer(scene)
 
 
 def _any(scene: Scene) -> Answer:

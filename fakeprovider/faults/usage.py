@@ -11,13 +11,6 @@ from fakeprovider.faults.kind import CHAT, MESSAGES, STREAM, Kind, Param, Scene,
 from fakeprovider.protocols.dialect import Frame
 
 
-def _names(scene: Scene) -> tuple[str, str]:
-    """What the dialect calls tokens in and out."""
-    if scene.dialect.NAME == "chat":
-        return "prompt_tokens", "completion_tokens"
-    return "input_tokens", "output_tokens"
-
-
 def _missing_whole(body: bytes, scene: Scene) -> bytes:
     data = decode(body)
     del data["usage"]
@@ -41,9 +34,9 @@ def _without_usage(event: Event) -> Event:
 def _null(scene: Scene) -> Any:
     if scene.values["what"] == "object":
         return None
-    tokens_in, tokens_out = _names(scene)
-    nulls: dict[str, Any] = {tokens_in: scene.completion.usage.prompt, tokens_out: None}
-    return nulls if scene.dialect.NAME == "messages" else {**nulls, "total_tokens": None}
+    names = scene.dialect.token_names
+    nulls: dict[str, Any] = {names.prompt: scene.completion.usage.prompt, names.completion: None}
+    return nulls if names.total is None else {**nulls, names.total: None}
 
 
 def _null_whole(body: bytes, scene: Scene) -> bytes:
@@ -74,10 +67,10 @@ def _usage_chunk(scene: Scene, usage: Any) -> Event:
 
 
 def _so_far(scene: Scene, completion: int) -> dict[str, int]:
-    tokens_in, tokens_out = _names(scene)
-    usage = {tokens_in: scene.completion.usage.prompt, tokens_out: completion}
-    if scene.dialect.NAME == "chat":
-        usage["total_tokens"] = scene.completion.usage.prompt + completion
+    names, prompt = scene.dialect.token_names, scene.completion.usage.prompt
+    usage = {names.prompt: prompt, names.completion: completion}
+    if names.total is not None:
+        usage[names.total] = prompt + completion
     return usage
 
 
@@ -89,7 +82,7 @@ def _running(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
         told = total if scene.values["totals"] == "final" or events.finishes(event) else said
         if event.data is None or event.data.get("choices") == []:
             yield event.frame
-        elif scene.dialect.NAME == "chat":
+        elif scene.dialect.shape == "choices":
             yield event.with_data(usage=_so_far(scene, told)).frame
         else:
             yield event.frame

@@ -1,53 +1,31 @@
-"""Headers that the real services put on every reply: the request's id and the rate limits.
+"""What a dialect is: one wire protocol as an object, and the registry of all there are.
 
-They say the same each time, but for the id, which follows from the request's bytes: a repeated
-request gets the same reply to the last byte of its head. The limits are those of a quiet account.
-
-A dialect is a module with these names; nothing else in the provider knows one from another.
+The rest of the provider names no dialect. It asks the object: to read a request, to write a reply,
+and for the facts below. Each dialect registers itself where it is defined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import Memory
+from fakeprovider.registry import Registry
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
-_RESET = "2023-11-14T22:13:20Z"  # the time stamp of every reply
-
-_OPENAI: Final[Headers] = (
-    ("openai-version", "2020-10-01"),
-    ("x-ratelimit-limit-requests", "10000"),
-    ("x-ratelimit-limit-tokens", "2000000"),
-    ("x-ratelimit-remaining-requests", "9999"),
-    ("x-ratelimit-remaining-tokens", "1999999"),
-    ("x-ratelimit-reset-requests", "6ms"),
-    ("x-ratelimit-reset-tokens", "0s"),
-)
-_ANTHROPIC: Final[Headers] = (
-    ("anthropic-ratelimit-requests-limit", "4000"),
-    ("anthropic-ratelimit-requests-remaining", "3999"),
-    ("anthropic-ratelimit-requests-reset", _RESET),
-    ("anthropic-ratelimit-tokens-limit", "2000000"),
-    ("anthropic-ratelimit-tokens-remaining", "1999000"),
-    ("anthropic-ratelimit-tokens-reset", _RESET),
-)
-
-
-def service_headers(dialect: str, request_id: str) -> Headers:
-    """The headers of a reply in a dialect; all of them tell the id as `x-request-id` too."""
-    if dialect == "messages":
-        return (("request-id", request_id), ("x-request-id", request_id), *_ANTHROPIC)
-    return (("x-request-id", request_id), *_OPENAI)
-
+Shape: TypeAlias = Literal["choices", "blocks", "items"]
+"""How a reply is built: of `choices` with a message, of content `blocks`, or of output `items`."""
 
 CREATED = 1_700_000_000
 """The time stamp of every reply, in Unix seconds: identical requests get identical bytes."""
+
+CREATED_TEXT = "2023-11-14T22:13:20Z"
+"""The same as RFC 3339."""
 
 
 class Frame(NamedTuple):
@@ -57,37 +35,80 @@ class Frame(NamedTuple):
     tokens: int = 0
 
 
-class Dialect(Protocol):
-    """One wire protocol."""
+class TokenNames(NamedTuple):
+    """What a usage object calls the tokens in, the tokens out and their sum, if it has that."""
 
-    @property
-    def NAME(self) -> str:
-        """Its name in the journal and in the strict table."""
+    prompt: str
+    completion: str
+    total: str | None
 
-    @property
-    def PATHS(self) -> tuple[str, ...]:
-        """The paths it answers, below a base URL that ends in `/v1` or not."""
 
-    def parse(self, body: bytes, memory: Memory, model: str = "") -> Conversation:
-        """The conversation in a request body; raises `ApiError`.
+class Parse(Protocol):
+    """Reads a request body; raises `ApiError`."""
 
-        `model` is the path's, for a body that names none (Azure's deployments).
-        """
+    def __call__(self, body: bytes, memory: Memory, model: str = "") -> Conversation:
+        """`model` is the path's, for a body that names none (Azure's deployments)."""
 
-    def refuse(self, violation: Violation) -> ApiError:
-        """The error of the real service for a broken transcript, naming the message."""
 
-    def render_whole(self, conversation: Conversation, completion: Completion) -> bytes:
-        """The body of a reply that is not streamed."""
+Recount: TypeAlias = Callable[[Conversation], Conversation]
+"""Gives a conversation the prompt tokens of the counting rule in force."""
 
-    def render_stream(self, conversation: Conversation, completion: Completion) -> Iterator[Frame]:
-        """The events of a streamed reply, to the last."""
+Aside: TypeAlias = Callable[[bytes, Memory, str, Recount], tuple[Conversation | None, bytes]]
+"""Answers a request body that no script is asked about, with the conversation if there is one."""
 
-    def render_error(self, error: ApiError) -> bytes:
-        """The body of an error reply."""
 
-    def render_models(self, names: tuple[str, ...]) -> bytes:
-        """The body of the list of models."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dialect:
+    """One wire protocol.
 
-    def render_model(self, name: str) -> bytes:
-        """The body of one model."""
+    `name` is its name in the journal, in the strict table and in `--fault` messages; `vendor` is
+    whose service speaks it. It answers replies at `paths` and what needs no script at `asides`,
+    both below a base URL that ends in `/v1` or not. Only its clients send `client_header` (None: it
+    has no such header). `position_field` is where an event says which part of the reply it belongs
+    to (None: in the deltas of each call). `says_finish` tells whether a reply names its reason to
+    end even where nothing cut it short.
+    """
+
+    name: str
+    vendor: str
+    shape: Shape
+    paths: tuple[str, ...]
+    token_names: TokenNames
+    requests_left_header: str
+    parse: Parse
+    """The conversation in a request body."""
+    refuse: Callable[[Violation], ApiError]
+    """The error of the real service for a broken transcript, naming the message."""
+    render_whole: Callable[[Conversation, Completion], bytes]
+    """The body of a reply that is not streamed."""
+    render_stream: Callable[[Conversation, Completion], Iterator[Frame]]
+    """The events of a streamed reply, to the last."""
+    render_error: Callable[[ApiError], bytes]
+    """The body of an error reply."""
+    render_stream_error: Callable[[str, str, int], Frame]
+    """An error event after the 200, from kind, message and the number of events before it."""
+    context_exceeded: Callable[[int, int], ApiError]
+    """The error for a prompt of so many tokens where the context has only so many."""
+    render_models: Callable[[tuple[str, ...]], bytes]
+    """The body of the list of models."""
+    render_model: Callable[[str], bytes]
+    """The body of one model."""
+    service_headers: Callable[[str], Headers]
+    """The headers of every reply to the request with this id: the id and the rate limits."""
+    asides: Mapping[str, Aside] = field(default_factory=dict)
+    client_header: str | None = None
+    position_field: str | None = None
+    says_finish: bool = True
+
+
+DIALECTS: Registry[Dialect] = Registry(
+    "dialect",
+    tuple(f"fakeprovider.protocols.{name}.dialect" for name in ("chat", "messages", "responses")),
+)
+"""All dialects by name. The first one answers a client that does not show which it speaks."""
+
+
+def by_endpoint() -> dict[str, Dialect]:
+    """Which dialect answers each path, those of replies first."""
+    replies = {path: dialect for dialect in DIALECTS.values() for path in dialect.paths}
+    return replies | {path: dialect for dialect in DIALECTS.values() for path in dialect.asides}

@@ -14,8 +14,7 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import Memory
 from fakeprovider.parsing.continued_conversation import Continued
-from fakeprovider.protocols.dialect import Dialect
-from fakeprovider.protocols.table import DIALECTS
+from fakeprovider.protocols.dialect import DIALECTS, Dialect
 from fakeprovider.recording.answers import read_answer
 from fakeprovider.recording.proxy import without_secrets
 from fakeprovider.recording.requests import Request, Volatile, key_of, request_of
@@ -25,7 +24,9 @@ from fakeprovider.yamlscripts.recorded import message_of
 from fakeprovider.yamlscripts.speech import speech
 
 _SHOWN = 200
-_RECORDED: dict[str, Dialect] = {path: one for one in DIALECTS for path in one.PATHS}
+_RECORDED: dict[str, Dialect] = {
+    path: dialect for dialect in DIALECTS.values() for path in dialect.paths
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Book:
             with self._lock:
                 conversation = dialect.parse(body, self._memory, route.model)
                 _check_whole(conversation)
-                found = read_answer(answer, streamed=streamed, dialect=dialect.NAME)
+                found = read_answer(answer, streamed=streamed, dialect=dialect.name)
                 reply = without_secrets(found, self.secrets)
                 request = without_secrets(request_of(conversation), self.secrets)
                 self._write(request, reply)

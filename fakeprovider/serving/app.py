@@ -20,8 +20,7 @@ from fakeprovider.delivery.transport import transport_of
 from fakeprovider.errors import ApiError
 from fakeprovider.journal import Journal
 from fakeprovider.parsing.caches import Bounded
-from fakeprovider.protocols.dialect import Frame
-from fakeprovider.protocols.table import ASIDES, BY_PATH
+from fakeprovider.protocols.dialect import Frame, by_endpoint
 from fakeprovider.serving.asgi import (
     BODY_TIMEOUT,
     ASGIApp,
@@ -78,6 +77,7 @@ class App:
         self.body_timeout = body_timeout
         self.api_key = api_key
         self._long = asyncio.Lock()
+        self._dialects = by_endpoint()
         self._routes: Bounded[str, Route] = Bounded(1 << 20)
         self._pages: ASGIApp = pages(provider, journal, api_key)
         self._repeats = Repeats(provider)
@@ -92,7 +92,7 @@ class App:
             await self._pages(scope, receive, send)
             return
         job = Job(
-            BY_PATH[route.endpoint],
+            self._dialects[route.endpoint],
             route,
             head=read_head(scope["headers"]),
             method=scope["method"],
@@ -105,7 +105,7 @@ class App:
     def _route(self, path: str) -> Route | None:
         route = self._routes.get(path)
         if route is None:
-            route = resolve(path, BY_PATH)
+            route = resolve(path, self._dialects)
             if route is not None:
                 self._routes.put(path, route, 1000 + 8 * len(path))
         return route
@@ -158,7 +158,7 @@ class App:
             job.told = self.journal.write(exchange_of(job, bodies=self.journal.bodies))
 
     async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
-        aside = ASIDES.get(job.route.endpoint)
+        aside = job.dialect.asides.get(job.route.endpoint)
         if aside is not None:
             if len(job.body) > LONG:
                 body = await self._apart(partial(self.provider.answer_aside, job, aside))

@@ -19,9 +19,7 @@ from fakeprovider import journal as journals
 from fakeprovider import verdict as verdicts
 from fakeprovider.errors import ApiError
 from fakeprovider.journal import Exchange, Journal
-from fakeprovider.protocols.chat import dialect as chat
-from fakeprovider.protocols.dialect import Dialect
-from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.protocols.dialect import DIALECTS, Dialect
 from fakeprovider.serving.auth import check_key
 from fakeprovider.serving.dashboard import page, plain
 from fakeprovider.serving.provider import Provider
@@ -95,8 +93,10 @@ def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> S
 
 
 def _dialect(request: Request) -> Dialect:
-    """Whose client asks: only Anthropic's sends a version."""
-    return messages if "anthropic-version" in request.headers else chat
+    """The dialect whose client asks, by the header that only its clients send; else the first."""
+    known = list(DIALECTS.values())
+    shown = (dialect for dialect in known if (dialect.client_header or "") in request.headers)
+    return next(shown, known[0])
 
 
 def _models(request: Request, names: tuple[str, ...], name: str) -> Response:

@@ -22,7 +22,7 @@ from fakeprovider.parsing.counting import prompt_tokens
 from fakeprovider.parsing.json_body import too_deep
 from fakeprovider.parsing.prompt_cache import with_cache
 from fakeprovider.parsing.thinking import missing_thinking
-from fakeprovider.protocols.table import Aside
+from fakeprovider.protocols.dialect import Aside
 from fakeprovider.replies import Pace, Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.reply_sequence import ScriptRanOut
@@ -101,7 +101,7 @@ class Provider:
         """The reply with nothing left open, and with the fault that strikes it."""
         struck = job.struck = self._strike(job, known.conversation, reply)
         if struck is not None and struck.kind.reply is not None:
-            asked = Asked(known.conversation, reply, job.script, struck.values, job.dialect.NAME)
+            asked = Asked(known.conversation, reply, job.script, struck.values, job.dialect)
             return struck.kind.reply(asked)
         completion = known.complete(reply, job.script)
         if struck is None or struck.kind.error is None:
@@ -114,7 +114,7 @@ class Provider:
         job.plain = reply.fault is None and orders is NONE and self.faults.orders is NONE
         if job.plain or job.turn is None:
             return None
-        moment = Moment(job.dialect.NAME, conversation, reply, job.turn, job.run, job.head.attempt)
+        moment = Moment(job.dialect.name, conversation, reply, job.turn, job.run, job.head.attempt)
         try:
             choice = self.faults.choose(moment, orders)
         except BadFault as error:
@@ -136,7 +136,7 @@ class Provider:
 
     def _miscount(self, job: Job, conversation: Conversation, body: bytes) -> bytes:
         """The count as a fault makes it; raises `ApiError` where there is no such endpoint."""
-        struck = job.struck = self.faults.miscount(job.dialect.NAME, job.route.params.orders)
+        struck = job.struck = self.faults.miscount(job.dialect.name, job.route.params.orders)
         if struck is None or struck.kind.count is None:
             return body
         told = struck.kind.count(conversation.prompt_tokens, struck.values)
@@ -151,7 +151,7 @@ class Provider:
         """The request, read now or remembered."""
         if len(job.body) > LONGEST:
             return Known(self._parse(job))
-        key = (job.dialect.NAME, job.route.model, job.body)
+        key = (job.dialect.name, job.route.model, job.body)
         known = self.memory.requests.get(key)
         if known is None:
             known = Known(self._parse(job))

@@ -17,7 +17,7 @@ from fakeprovider.faults import Answer, Plan
 from fakeprovider.fitting.tool_mapping import Note
 from fakeprovider.journal import Exchange, Finding, Paced, Stretch, Usage, digest_of
 from fakeprovider.parsing.caches import Known
-from fakeprovider.protocols.dialect import Dialect, service_headers
+from fakeprovider.protocols.dialect import Dialect
 from fakeprovider.scripts import Script
 from fakeprovider.serving.asgi import Head
 from fakeprovider.serving.message_digest import called, heard
@@ -91,7 +91,7 @@ class Job:
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
         """The service's headers, and one that says what was changed in the reply."""
-        found = service_headers(self.dialect.NAME, self.request_id)
+        found = self.dialect.service_headers(self.request_id)
         if not self.notes:
             return found
         told = "; ".join(f"{note.rule}: {note.detail}" for note in self.notes)
@@ -118,7 +118,7 @@ def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
         run=job.run,
         script=job.script or job.route.script,
         attempt=job.head.attempt if job.attempt is None else job.attempt,
-        protocol=job.dialect.NAME,
+        protocol=job.dialect.name,
         method=job.method,
         path=job.path,
         status=_status(job),

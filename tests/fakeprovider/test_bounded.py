@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeprovider.parsing.caches import Bounded, Memory
-from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.chat.dialect import CHAT
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 600)), max_size=40))
@@ -43,10 +43,10 @@ def test_the_cost_of_what_is_remembered_is_honest() -> None:
         for index in range(3000)
     ]
     memory = Memory()
-    chat.parse(bodies[0], memory)
+    CHAT.parse(bodies[0], memory)
     tracemalloc.start()
     for body in bodies:
-        chat.parse(body, memory)
+        CHAT.parse(body, memory)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held <= memory.entries.used + memory.prefixes.used + memory.tools.used

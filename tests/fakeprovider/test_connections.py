@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.journal import Exchange
 from fakeprovider.replies import Pace, Reply, Text, say
@@ -201,14 +202,10 @@ def test_a_reply_that_breaks_while_it_is_rendered_ends_the_stream_and_not_the_se
 ) -> None:
     """The client sees a broken stream and no traceback; the journal has the error."""
 
-    def broken(conversation: Any, completion: Any) -> Iterator[Any]:
-        yield from list(render(conversation, completion))[:3]
+    def broken(conversation: Conversation, completion: Completion) -> str:
         raise RuntimeError("a defect")
 
-    from fakeprovider.protocols.chat import dialect as chat
-
-    render = chat.render_stream
-    monkeypatch.setattr(chat, "render_stream", broken)
+    monkeypatch.setattr("fakeprovider.protocols.chat.rendering._finish_reason", broken)
     path = "/v1/chat/completions"
     with pytest.raises(httpx.RemoteProtocolError):
         httpx.post(f"{server.url}/~broken/plan{path}", json=body(path, stream=True))

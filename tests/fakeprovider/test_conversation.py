@@ -9,7 +9,7 @@ import pytest
 
 from fakeprovider.conversation import Conversation, Result
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.chat.dialect import CHAT
 
 USER = {"role": "user", "content": "go"}
 
@@ -29,7 +29,7 @@ def result(call_id: str, text: str = "ok") -> dict[str, Any]:
 
 def read(*messages: dict[str, Any], **rest: Any) -> Conversation:
     body = json.dumps({"model": "m", "messages": messages, **rest}).encode()
-    return chat.parse(body, Memory())
+    return CHAT.parse(body, Memory())
 
 
 TURNS: list[tuple[list[dict[str, Any]], int]] = [

@@ -20,7 +20,7 @@ from fakeprovider.parsing.counting import (
     to_json,
     tools_count,
 )
-from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.chat.dialect import CHAT
 from fakeprovider.tokens import count
 
 ENDINGS = [
@@ -107,7 +107,7 @@ def test_spacing_key_order_nulls_and_extra_keys_do_not_matter(
 ) -> None:
     """A request counts as its canonical form in one string."""
     body, form = request
-    assert chat.parse(body, Memory()).prompt_tokens == count(to_json(form))
+    assert CHAT.parse(body, Memory()).prompt_tokens == count(to_json(form))
 
 
 def test_tools_count_as_far_as_they_are_given() -> None:

@@ -15,10 +15,10 @@ from fakeprovider.errors import ApiError
 from fakeprovider.fitting.tool_choice import Choice
 from fakeprovider.parsing.caches import Memory
 from fakeprovider.parsing.strict import RULES
-from fakeprovider.protocols.chat import dialect as chat
-from fakeprovider.protocols.messages import dialect as messages
-from fakeprovider.protocols.responses import dialect as responses
-from fakeprovider.protocols.table import DIALECTS
+from fakeprovider.protocols.chat.dialect import CHAT
+from fakeprovider.protocols.dialect import DIALECTS, Dialect
+from fakeprovider.protocols.messages.dialect import MESSAGES
+from fakeprovider.protocols.responses.dialect import RESPONSES
 
 USER: Any = {"role": "user", "content": "go"}
 
@@ -67,10 +67,10 @@ def output(call_id: str = "a") -> dict[str, Any]:
 def parse(dialect: Any, transcript: list[Any], **rest: Any) -> Conversation:
     names = {"f", "f" * 64, "f" * 128}
     tools: Any
-    if dialect is chat:
+    if dialect is CHAT:
         tools = [{"type": "function", "function": {"name": name}} for name in names]
         body = {"messages": transcript, "tools": [one for one in tools if _short(one["function"])]}
-    elif dialect is messages:
+    elif dialect is MESSAGES:
         tools = [{"name": name, "input_schema": {}} for name in names]
         body = {"messages": transcript, "tools": tools, "max_tokens": 9}
     else:
@@ -89,65 +89,65 @@ def refusals(dialect: Any, transcript: list[Any]) -> list[tuple[str, int]]:
 
 REFUSED: list[tuple[Any, str, int, list[Any]]] = [
     # A call without a result before the next message, or at the end.
-    (chat, "unanswered_call", 1, [USER, asks(call()), USER]),
-    (chat, "unanswered_call", 1, [USER, asks(call("a"), call("b")), answers("a"), USER]),
-    (chat, "unanswered_call", 1, [USER, asks(call())]),
-    (messages, "unanswered_call", 1, [USER, says(use()), told(text())]),
-    (messages, "unanswered_call", 1, [USER, says(use("a"), use("b")), told(result("a"))]),
-    (messages, "unanswered_call", 1, [USER, says(use())]),
-    (responses, "unanswered_call", 1, [USER, item(), USER]),
-    (responses, "unanswered_call", 1, [USER, item()]),
+    (CHAT, "unanswered_call", 1, [USER, asks(call()), USER]),
+    (CHAT, "unanswered_call", 1, [USER, asks(call("a"), call("b")), answers("a"), USER]),
+    (CHAT, "unanswered_call", 1, [USER, asks(call())]),
+    (MESSAGES, "unanswered_call", 1, [USER, says(use()), told(text())]),
+    (MESSAGES, "unanswered_call", 1, [USER, says(use("a"), use("b")), told(result("a"))]),
+    (MESSAGES, "unanswered_call", 1, [USER, says(use())]),
+    (RESPONSES, "unanswered_call", 1, [USER, item(), USER]),
+    (RESPONSES, "unanswered_call", 1, [USER, item()]),
     # A result without a call, or for a call of an earlier turn.
-    (chat, "orphan_result", 1, [USER, answers()]),
-    (messages, "orphan_result", 0, [told(result())]),
+    (CHAT, "orphan_result", 1, [USER, answers()]),
+    (MESSAGES, "orphan_result", 0, [told(result())]),
     (
-        messages,
+        MESSAGES,
         "orphan_result",
         4,
         [USER, says(use()), told(result()), says(text()), told(result())],
     ),
-    (responses, "orphan_result", 1, [USER, output()]),
+    (RESPONSES, "orphan_result", 1, [USER, output()]),
     # Two results for one call.
-    (chat, "second_result", 3, [USER, asks(call()), answers(), answers()]),
-    (messages, "second_result", 2, [USER, says(use()), told(result(), result())]),
-    (responses, "second_result", 3, [USER, item(), output(), output()]),
+    (CHAT, "second_result", 3, [USER, asks(call()), answers(), answers()]),
+    (MESSAGES, "second_result", 2, [USER, says(use()), told(result(), result())]),
+    (RESPONSES, "second_result", 3, [USER, item(), output(), output()]),
     # Two calls with one id in one turn.
-    (chat, "twice_in_turn", 1, [USER, asks(call(), call()), answers()]),
-    (messages, "twice_in_turn", 1, [USER, says(use(), use()), told(result())]),
-    (responses, "twice_in_turn", 2, [USER, item(), item(), output()]),
+    (CHAT, "twice_in_turn", 1, [USER, asks(call(), call()), answers()]),
+    (MESSAGES, "twice_in_turn", 1, [USER, says(use(), use()), told(result())]),
+    (RESPONSES, "twice_in_turn", 2, [USER, item(), item(), output()]),
     # One id again in a later turn.
-    (messages, "id_again", 3, [USER, says(use()), told(result()), says(use()), told(result())]),
+    (MESSAGES, "id_again", 3, [USER, says(use()), told(result()), says(use()), told(result())]),
     # Results that do not come first, or not in the next user message.
-    (messages, "result_not_first", 2, [USER, says(use()), told(text(), result())]),
-    (messages, "unanswered_call", 1, [USER, says(use()), told(text()), told(result())]),
+    (MESSAGES, "result_not_first", 2, [USER, says(use()), told(text(), result())]),
+    (MESSAGES, "unanswered_call", 1, [USER, says(use()), told(text()), told(result())]),
     # An assistant message without content.
-    (chat, "null_content", 1, [USER, {"role": "assistant", "content": None}]),
-    (chat, "null_content", 1, [USER, {"role": "assistant"}]),
-    (messages, "null_content", 1, [USER, {"role": "assistant", "content": None}, USER]),
-    (messages, "empty_content", 1, [USER, {"role": "assistant", "content": ""}, USER]),
-    (messages, "empty_content", 1, [USER, says(), USER]),
+    (CHAT, "null_content", 1, [USER, {"role": "assistant", "content": None}]),
+    (CHAT, "null_content", 1, [USER, {"role": "assistant"}]),
+    (MESSAGES, "null_content", 1, [USER, {"role": "assistant", "content": None}, USER]),
+    (MESSAGES, "empty_content", 1, [USER, {"role": "assistant", "content": ""}, USER]),
+    (MESSAGES, "empty_content", 1, [USER, says(), USER]),
     # An empty text block.
-    (messages, "empty_text", 0, [told(text(""), text("x"))]),
-    (messages, "empty_text", 1, [USER, says(text(""), use()), told(result())]),
+    (MESSAGES, "empty_text", 0, [told(text(""), text("x"))]),
+    (MESSAGES, "empty_text", 1, [USER, says(text(""), use()), told(result())]),
     # An empty list of calls.
-    (chat, "empty_tool_calls", 1, [USER, {"role": "assistant", "content": "x", "tool_calls": []}]),
+    (CHAT, "empty_tool_calls", 1, [USER, {"role": "assistant", "content": "x", "tool_calls": []}]),
     # An input that is no object.
-    (messages, "arguments_not_json", 1, [USER, says(use(given="{")), told(result())]),
-    (messages, "arguments_not_json", 1, [USER, says(use(given=["x"])), told(result())]),
+    (MESSAGES, "arguments_not_json", 1, [USER, says(use(given="{")), told(result())]),
+    (MESSAGES, "arguments_not_json", 1, [USER, says(use(given=["x"])), told(result())]),
     # Ids that are too long or have other characters.
-    (chat, "call_id_too_long", 1, [USER, asks(call("x" * 41)), answers("x" * 41)]),
-    (messages, "call_id_characters", 1, [USER, says(use("a.b")), told(result("a.b"))]),
-    (responses, "call_id_too_long", 1, [USER, item("x" * 65), output("x" * 65)]),
+    (CHAT, "call_id_too_long", 1, [USER, asks(call("x" * 41)), answers("x" * 41)]),
+    (MESSAGES, "call_id_characters", 1, [USER, says(use("a.b")), told(result("a.b"))]),
+    (RESPONSES, "call_id_too_long", 1, [USER, item("x" * 65), output("x" * 65)]),
     # Names of tools.
-    (chat, "tool_name", 1, [USER, asks(call(name="a.b")), answers()]),
-    (chat, "tool_name", 1, [USER, asks(call(name="f" * 65)), answers()]),
-    (messages, "tool_name", 1, [USER, says(use(name="a b")), told(result())]),
-    (messages, "tool_name", 1, [USER, says(use(name="f" * 129)), told(result())]),
-    (responses, "tool_name", 1, [USER, item(name="a.b"), output()]),
-    (responses, "tool_name", 1, [USER, item(name="f" * 65), output()]),
+    (CHAT, "tool_name", 1, [USER, asks(call(name="a.b")), answers()]),
+    (CHAT, "tool_name", 1, [USER, asks(call(name="f" * 65)), answers()]),
+    (MESSAGES, "tool_name", 1, [USER, says(use(name="a b")), told(result())]),
+    (MESSAGES, "tool_name", 1, [USER, says(use(name="f" * 129)), told(result())]),
+    (RESPONSES, "tool_name", 1, [USER, item(name="a.b"), output()]),
+    (RESPONSES, "tool_name", 1, [USER, item(name="f" * 65), output()]),
     # Thinking that did not come back as it went out.
     (
-        messages,
+        MESSAGES,
         "thinking_signature",
         1,
         [USER, says({"type": "thinking", "thinking": "x"}, text())],
@@ -155,60 +155,60 @@ REFUSED: list[tuple[Any, str, int, list[Any]]] = [
 ]
 
 LEGAL: list[tuple[Any, str, list[Any]]] = [
-    (chat, "", [USER, asks(call("a"), call("b")), answers("a"), answers("b"), USER]),
-    (messages, "", [USER, says(use("a"), use("b")), told(result("a"), result("b"))]),
-    (responses, "", [USER, item("a"), item("b"), output("a"), output("b"), USER]),
+    (CHAT, "", [USER, asks(call("a"), call("b")), answers("a"), answers("b"), USER]),
+    (MESSAGES, "", [USER, says(use("a"), use("b")), told(result("a"), result("b"))]),
+    (RESPONSES, "", [USER, item("a"), item("b"), output("a"), output("b"), USER]),
     # One id again in a later turn.
-    (chat, "", [USER, asks(call()), answers(), asks(call()), answers()]),
-    (responses, "", [USER, item(), output(), item(), output()]),
+    (CHAT, "", [USER, asks(call()), answers(), asks(call()), answers()]),
+    (RESPONSES, "", [USER, item(), output(), item(), output()]),
     # Results in another order than the calls.
-    (chat, "", [USER, asks(call("a"), call("b")), answers("b"), answers("a")]),
-    (messages, "", [USER, says(use("a"), use("b")), told(result("b"), result("a"))]),
-    (responses, "", [USER, item("a"), item("b"), output("b"), output("a")]),
+    (CHAT, "", [USER, asks(call("a"), call("b")), answers("b"), answers("a")]),
+    (MESSAGES, "", [USER, says(use("a"), use("b")), told(result("b"), result("a"))]),
+    (RESPONSES, "", [USER, item("a"), item("b"), output("b"), output("a")]),
     # Text after the results; results spread over merged user messages.
-    (messages, "", [USER, says(use()), told(result(), text())]),
-    (messages, "", [USER, says(use("a"), use("b")), told(result("a")), told(result("b"))]),
+    (MESSAGES, "", [USER, says(use()), told(result(), text())]),
+    (MESSAGES, "", [USER, says(use("a"), use("b")), told(result("a")), told(result("b"))]),
     # System or developer in the middle.
     (
-        chat,
+        CHAT,
         "",
         [USER, {"role": "system", "content": "s"}, {"role": "developer", "content": "s"}, USER],
     ),
-    (messages, "system_in_middle", [USER, {"role": "system", "content": "s"}, USER]),
-    (messages, "system_in_middle", [USER, {"role": "developer", "content": "s"}, USER]),
-    (responses, "", [USER, {"role": "developer", "content": "s"}, USER]),
+    (MESSAGES, "system_in_middle", [USER, {"role": "system", "content": "s"}, USER]),
+    (MESSAGES, "system_in_middle", [USER, {"role": "developer", "content": "s"}, USER]),
+    (RESPONSES, "", [USER, {"role": "developer", "content": "s"}, USER]),
     # Consecutive user messages.
-    (chat, "", [USER, USER]),
-    (messages, "", [USER, USER]),
-    (responses, "", [USER, USER]),
+    (CHAT, "", [USER, USER]),
+    (MESSAGES, "", [USER, USER]),
+    (RESPONSES, "", [USER, USER]),
     # No content.
-    (messages, "", [USER, {"role": "assistant", "content": None}]),
-    (messages, "", [USER, {"role": "assistant", "content": ""}]),
-    (chat, "", [USER, {"role": "assistant", "content": ""}, USER]),
-    (chat, "", [USER, {"role": "assistant", "content": None, "refusal": "no"}, USER]),
-    (responses, "", [USER, {"role": "assistant", "content": ""}, USER]),
-    (responses, "", [USER, {"role": "assistant", "content": None}, USER]),
-    (chat, "", [USER, asks(call(), content=None), answers()]),
-    (chat, "", [USER, asks(call(), content=""), answers()]),
-    (messages, "", [USER, says(text("\n\n"), use()), told({**result(), "content": ""})]),
+    (MESSAGES, "", [USER, {"role": "assistant", "content": None}]),
+    (MESSAGES, "", [USER, {"role": "assistant", "content": ""}]),
+    (CHAT, "", [USER, {"role": "assistant", "content": ""}, USER]),
+    (CHAT, "", [USER, {"role": "assistant", "content": None, "refusal": "no"}, USER]),
+    (RESPONSES, "", [USER, {"role": "assistant", "content": ""}, USER]),
+    (RESPONSES, "", [USER, {"role": "assistant", "content": None}, USER]),
+    (CHAT, "", [USER, asks(call(), content=None), answers()]),
+    (CHAT, "", [USER, asks(call(), content=""), answers()]),
+    (MESSAGES, "", [USER, says(text("\n\n"), use()), told({**result(), "content": ""})]),
     # A call of a tool that is not offered now.
-    (chat, "not_offered", [USER, asks(call(name="g")), answers()]),
-    (messages, "not_offered", [USER, says(use(name="g")), told(result())]),
-    (responses, "not_offered", [USER, item(name="g"), output()]),
+    (CHAT, "not_offered", [USER, asks(call(name="g")), answers()]),
+    (MESSAGES, "not_offered", [USER, says(use(name="g")), told(result())]),
+    (RESPONSES, "not_offered", [USER, item(name="g"), output()]),
     # Arguments that are not JSON.
-    (chat, "arguments_not_json", [USER, asks(call(arguments='{"a')), answers()]),
-    (responses, "arguments_not_json", [USER, item(arguments='{"a'), output()]),
+    (CHAT, "arguments_not_json", [USER, asks(call(arguments='{"a')), answers()]),
+    (RESPONSES, "arguments_not_json", [USER, item(arguments='{"a'), output()]),
     # Ids and names at their limits.
-    (chat, "", [USER, asks(call("x" * 40)), answers("x" * 40)]),
-    (chat, "", [USER, asks(call("a.b|c")), answers("a.b|c")]),
-    (messages, "", [USER, says(use("x-Y_9" * 20)), told(result("x-Y_9" * 20))]),
-    (responses, "", [USER, item("x" * 64), output("x" * 64)]),
-    (chat, "", [USER, asks(call(name="f" * 64)), answers()]),
-    (messages, "", [USER, says(use(name="f" * 128)), told(result())]),
-    (responses, "", [USER, item(name="f" * 64), output()]),
+    (CHAT, "", [USER, asks(call("x" * 40)), answers("x" * 40)]),
+    (CHAT, "", [USER, asks(call("a.b|c")), answers("a.b|c")]),
+    (MESSAGES, "", [USER, says(use("x-Y_9" * 20)), told(result("x-Y_9" * 20))]),
+    (RESPONSES, "", [USER, item("x" * 64), output("x" * 64)]),
+    (CHAT, "", [USER, asks(call(name="f" * 64)), answers()]),
+    (MESSAGES, "", [USER, says(use(name="f" * 128)), told(result())]),
+    (RESPONSES, "", [USER, item(name="f" * 64), output()]),
     # Thinking that another service signed.
     (
-        messages,
+        MESSAGES,
         "foreign_signature",
         [USER, says({"type": "thinking", "thinking": "x", "signature": "Eq0"}, text()), USER],
     ),
@@ -216,7 +216,7 @@ LEGAL: list[tuple[Any, str, list[Any]]] = [
 
 
 def label(value: Any) -> str | None:
-    return getattr(value, "NAME", None) or (value if isinstance(value, str) else None)
+    return value.name if isinstance(value, Dialect) else value if isinstance(value, str) else None
 
 
 @pytest.mark.parametrize(("dialect", "rule", "index", "transcript"), REFUSED, ids=label)
@@ -230,7 +230,7 @@ def test_what_the_service_refuses_is_refused_with_the_index_of_the_message(
     shown = json.loads(dialect.render_error(error))["error"]
     assert shown["type"] == "invalid_request_error"
     place = {"chat": f"messages[{index}]", "messages": f"messages.{index}: "}
-    assert place.get(dialect.NAME, f"input[{index}]") in shown["message"]
+    assert place.get(dialect.name, f"input[{index}]") in shown["message"]
 
 
 @pytest.mark.parametrize(("dialect", "note", "transcript"), LEGAL, ids=label)
@@ -268,12 +268,12 @@ def thinks(budget: int, limit: int, **more: Any) -> dict[str, Any]:
 
 
 BAD_REQUESTS: list[tuple[Any, str, str, dict[str, Any]]] = [
-    (messages, "tool_twice", "tools", {"tools": tools("f", "g", "f")}),
-    (messages, "cache_marks", "cache_control", marked(5)),
-    (messages, "cache_marks", "cache_control", marked(4, **MARK)),
-    (messages, "cache_marks", "cache_control", marked(3, tools=tools("f", "g", **MARK))),
+    (MESSAGES, "tool_twice", "tools", {"tools": tools("f", "g", "f")}),
+    (MESSAGES, "cache_marks", "cache_control", marked(5)),
+    (MESSAGES, "cache_marks", "cache_control", marked(4, **MARK)),
+    (MESSAGES, "cache_marks", "cache_control", marked(3, tools=tools("f", "g", **MARK))),
     (
-        messages,
+        MESSAGES,
         "cache_marks",
         "cache_control",
         marked(
@@ -285,21 +285,21 @@ BAD_REQUESTS: list[tuple[Any, str, str, dict[str, Any]]] = [
             ],
         ),
     ),
-    (messages, "budget_too_small", "thinking.budget_tokens", thinks(1023, 2000)),
-    (messages, "budget_over_max", "thinking.budget_tokens", thinks(2000, 2000, tools=[])),
+    (MESSAGES, "budget_too_small", "thinking.budget_tokens", thinks(1023, 2000)),
+    (MESSAGES, "budget_over_max", "thinking.budget_tokens", thinks(2000, 2000, tools=[])),
 ]
 GOOD_REQUESTS: list[tuple[Any, str, dict[str, Any]]] = [
-    (chat, "tool_twice", {"tools": functions("f", "g", "f")}),
-    (responses, "tool_twice", {"tools": flat("f", "g", "f")}),
-    (chat, "", {"tools": functions("f", "g")}),
-    (messages, "", {"tools": tools("f", "g")}),
-    (responses, "", {"tools": flat("f", "g")}),
-    (messages, "", marked(4)),
-    (messages, "", marked(3, **MARK)),
-    (messages, "", marked(4, cache_control=None)),
+    (CHAT, "tool_twice", {"tools": functions("f", "g", "f")}),
+    (RESPONSES, "tool_twice", {"tools": flat("f", "g", "f")}),
+    (CHAT, "", {"tools": functions("f", "g")}),
+    (MESSAGES, "", {"tools": tools("f", "g")}),
+    (RESPONSES, "", {"tools": flat("f", "g")}),
+    (MESSAGES, "", marked(4)),
+    (MESSAGES, "", marked(3, **MARK)),
+    (MESSAGES, "", marked(4, cache_control=None)),
     # The word is also one of a schema, and of what was said.
     (
-        messages,
+        MESSAGES,
         "",
         marked(
             4,
@@ -307,10 +307,10 @@ GOOD_REQUESTS: list[tuple[Any, str, dict[str, Any]]] = [
             messages=[told(text("cache_control"), text('{"cache_control": 1}'))],
         ),
     ),
-    (messages, "", thinks(1024, 1025, tools=[])),
-    (messages, "budget_over_max_with_tools", thinks(2000, 2000)),
-    (messages, "", {"thinking": {"type": "disabled", "budget_tokens": 1}}),
-    (messages, "", {"thinking": {"type": "adaptive"}}),
+    (MESSAGES, "", thinks(1024, 1025, tools=[])),
+    (MESSAGES, "budget_over_max_with_tools", thinks(2000, 2000)),
+    (MESSAGES, "", {"thinking": {"type": "disabled", "budget_tokens": 1}}),
+    (MESSAGES, "", {"thinking": {"type": "adaptive"}}),
 ]
 
 
@@ -338,9 +338,9 @@ def test_what_is_right_beside_the_messages_is_taken(
 @pytest.mark.parametrize(
     ("dialect", "named"),
     [
-        (chat, {"type": "function", "function": {"name": "h"}}),
-        (messages, {"type": "tool", "name": "h"}),
-        (responses, {"type": "function", "name": "h"}),
+        (CHAT, {"type": "function", "function": {"name": "h"}}),
+        (MESSAGES, {"type": "tool", "name": "h"}),
+        (RESPONSES, {"type": "function", "name": "h"}),
     ],
     ids=label,
 )
@@ -355,24 +355,24 @@ def test_a_choice_of_a_tool_that_the_service_runs_is_none_of_the_scripts() -> No
     """It is offered, though not to be called by name here."""
     search = {"type": "web_search_20250305", "name": "web_search"}
     named = {"type": "tool", "name": "web_search"}
-    found = parse(messages, [USER], tools=[*tools("f"), search], tool_choice=named)
+    found = parse(MESSAGES, [USER], tools=[*tools("f"), search], tool_choice=named)
     assert [one.name for one in found.tools] == ["f"]
     assert found.options["choice"] == Choice("auto")
 
 
 def test_every_refusal_of_the_table_has_a_transcript_here() -> None:
     cells = {(rule, name) for rule, cell in RULES.items() for name in cell.refused_by}
-    shown = {(rule, dialect.NAME) for dialect, rule, _, _ in (*REFUSED, *BAD_REQUESTS)}
+    shown = {(rule, dialect.name) for dialect, rule, _, _ in (*REFUSED, *BAD_REQUESTS)}
     assert cells == shown
 
 
 def test_every_note_of_the_table_has_a_transcript_here() -> None:
     cells = {(rule, name) for rule, cell in RULES.items() for name in cell.noted_by}
-    shown = {(note, dialect.NAME) for dialect, note, _ in (*LEGAL, *GOOD_REQUESTS) if note}
+    shown = {(note, dialect.name) for dialect, note, _ in (*LEGAL, *GOOD_REQUESTS) if note}
     assert cells == shown
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=label)
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=label)
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.protocols.chat import dialect as chat
-from fakeprovider.protocols.messages import dialect as messages
-from fakeprovider.protocols.responses import dialect as responses
+from fakeprovider.protocols.chat.dialect import CHAT
+from fakeprovider.protocols.messages.dialect import MESSAGES
+from fakeprovider.protocols.responses.dialect import RESPONSES
 from fakeprovider.replies import Reply, Text, ToolCall, call, say
 from fakeprovider.scripts.steady import plan
 from fakeprovider.scripts.stuck import runaway
@@ -115,7 +115,7 @@ def _id(turn: int, index: int) -> str:
     return f"fake{turn}p{index}" if index else f"fake{turn}"
 
 
-BODIES = {chat: chat_body, messages: messages_body, responses: responses_body}
+BODIES = {CHAT: chat_body, MESSAGES: messages_body, RESPONSES: responses_body}
 DIALECTS: list[Any] = list(BODIES)
 
 

@@ -10,10 +10,12 @@ import httpx
 import pytest
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.protocols.table import ASIDES
+from fakeprovider.protocols.dialect import DIALECTS, by_endpoint
 from fakeprovider.replies import Reply, say
 from fakeprovider.server import Server
 from fakeprovider.serving.provider import LONG
+
+ASIDES = [path for dialect in DIALECTS.values() for path in dialect.asides]
 
 
 def test_others_are_answered_while_a_long_body_is_read() -> None:
@@ -42,13 +44,15 @@ def test_others_are_answered_while_a_long_body_is_read() -> None:
     assert statuses == [200]
 
 
-@pytest.mark.parametrize("path", list(ASIDES))
+@pytest.mark.parametrize("path", ASIDES)
 def test_others_are_answered_while_a_long_body_is_counted(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What no script is asked about is read in the thread like the rest."""
     begun, others_answered = threading.Event(), threading.Event()
-    answer = ASIDES[path]
+    asides = by_endpoint()[path].asides
+    assert isinstance(asides, dict)
+    answer = asides[path]
 
     def waits(body: bytes, *rest: Any) -> Any:
         if len(body) > LONG:
@@ -56,7 +60,7 @@ def test_others_are_answered_while_a_long_body_is_counted(
             assert others_answered.wait(10)
         return answer(body, *rest)
 
-    monkeypatch.setitem(ASIDES, path, waits)
+    monkeypatch.setitem(asides, path, waits)
 
     def ask(server: Server, padding: str) -> int:
         said = {"messages": [{"role": "user", "content": "go"}], "input": "go", "pad": padding}

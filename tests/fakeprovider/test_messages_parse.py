@@ -10,14 +10,14 @@ import pytest
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.protocols.messages import dialect as messages
+from fakeprovider.protocols.messages.dialect import MESSAGES
 
 USE = {"type": "tool_use", "id": "fake0", "name": "list_files", "input": {}}
 
 
 def parse(conversation: list[Any], **rest: Any) -> Conversation:
     body = {"model": "m", "max_tokens": 100, "messages": conversation, **rest}
-    return messages.parse(json.dumps(body).encode(), Memory())
+    return MESSAGES.parse(json.dumps(body).encode(), Memory())
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -157,12 +157,12 @@ def test_tool_choice_none_takes_the_tools_away_and_a_named_one_the_others() -> N
 def test_an_error_begins_with_the_path_of_the_field(body: dict[str, Any], message: str) -> None:
     whole = {"model": "m", "messages": [user("hi")], **body}
     try:
-        found = messages.parse(json.dumps(whole).encode(), Memory())
-        error = messages.refuse(found.violations[0])
+        found = MESSAGES.parse(json.dumps(whole).encode(), Memory())
+        error = MESSAGES.refuse(found.violations[0])
         message = message.replace("messages.1.content.0.tool_use:", "messages.1:")
     except ApiError as raised:
         error = raised
-    shown = json.loads(messages.render_error(error))
+    shown = json.loads(MESSAGES.render_error(error))
     assert error.status == 400
     assert shown["type"] == "error"
     assert shown["error"] == {"type": "invalid_request_error", "message": message}
@@ -171,7 +171,7 @@ def test_an_error_begins_with_the_path_of_the_field(body: dict[str, Any], messag
 def test_threads_are_refused_so_that_the_sdk_sends_the_whole_history() -> None:
     with pytest.raises(ApiError) as raised:
         parse([user("hi")], thread={"type": "create"})
-    shown = json.loads(messages.render_error(raised.value))
+    shown = json.loads(MESSAGES.render_error(raised.value))
     assert raised.value.status == 400
     assert shown["error"]["details"] == {
         "error_code": "thread_unsupported_request",
@@ -183,11 +183,11 @@ def test_count_tokens_gives_the_figure_that_messages_reports() -> None:
     """A21: system and tools are in it."""
     tools = [{"name": "list_files", "input_schema": {"type": "object", "properties": {}}}]
     asked = {"model": "m", "messages": [user("hi")], "system": "Be brief.", "tools": tools}
-    found, body = messages.count_tokens(json.dumps(asked).encode(), Memory())
+    found, body = MESSAGES.count_tokens(json.dumps(asked).encode(), Memory())
     spent = parse(asked["messages"], system=asked["system"], tools=tools).prompt_tokens
     assert json.loads(body) == {"input_tokens": spent}
     assert found.prompt_tokens == spent
-    bare, _ = messages.count_tokens(
+    bare, _ = MESSAGES.count_tokens(
         json.dumps({"model": "m", "messages": [user("hi")]}).encode(), Memory()
     )
     assert bare.prompt_tokens < spent

@@ -13,9 +13,9 @@ import pytest
 from fakeprovider.parsing.caches import Memory
 from fakeprovider.parsing.counting import prompt_tokens
 from fakeprovider.parsing.prompt_cache import MINIMUM, STEP, cache_use
-from fakeprovider.protocols.chat import dialect as chat
-from fakeprovider.protocols.messages import dialect as messages
-from fakeprovider.protocols.responses import dialect as responses
+from fakeprovider.protocols.chat.dialect import CHAT
+from fakeprovider.protocols.messages.dialect import MESSAGES
+from fakeprovider.protocols.responses.dialect import RESPONSES
 from fakeprovider.server import Server
 
 LONG = "word " * 1500
@@ -119,8 +119,8 @@ def test_what_was_read_before_does_not_change_what_is_cached(marked: int) -> Non
     memory = Memory()
     for length in (1, 3):
         body = json.dumps({"model": "m", "max_tokens": 9, "messages": history[:length]}).encode()
-        found = messages.parse(body, memory)
-        assert cache_use(found) == cache_use(messages.parse(body, Memory()))
+        found = MESSAGES.parse(body, memory)
+        assert cache_use(found) == cache_use(MESSAGES.parse(body, Memory()))
     assert cache_use(found)[0] > 1500
 
 
@@ -168,14 +168,14 @@ def test_the_openai_rule_gives_the_cookbooks_figure_in_each_dialect() -> None:
     user = {"role": "user", "content": QUESTION}
     asked: list[tuple[Any, dict[str, Any]]] = [
         (
-            chat,
+            CHAT,
             {
                 "messages": [{"role": "system", "content": TOLD}, user],
                 "tools": [{"type": "function", "function": WEATHER}],
             },
         ),
         (
-            messages,
+            MESSAGES,
             {
                 "max_tokens": 9,
                 "system": TOLD,
@@ -190,7 +190,7 @@ def test_the_openai_rule_gives_the_cookbooks_figure_in_each_dialect() -> None:
             },
         ),
         (
-            responses,
+            RESPONSES,
             {
                 "instructions": TOLD,
                 "input": QUESTION,

@@ -15,25 +15,25 @@ import pytest
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.protocols.chat import dialect as chat
-from fakeprovider.protocols.messages import dialect as messages
-from fakeprovider.protocols.responses import dialect as responses
+from fakeprovider.protocols.chat.dialect import CHAT
+from fakeprovider.protocols.messages.dialect import MESSAGES
+from fakeprovider.protocols.responses.dialect import RESPONSES
 from fakeprovider.replies import ImpossibleReply, Reply, Text, Thinking, ToolCall, ask, call, say
 from fakeprovider.server import Server
 
 NAMES = ("get_weather", "get_time")
 TWO = ask("get_weather", {"city": "Oslo"}, call("get_time", {"tz": "CET"}))
 ASKED: dict[Any, dict[str, Any]] = {
-    chat: {
+    CHAT: {
         "messages": [{"role": "user", "content": "go"}],
         "tools": [{"type": "function", "function": {"name": name}} for name in NAMES],
     },
-    messages: {
+    MESSAGES: {
         "max_tokens": 1000,
         "messages": [{"role": "user", "content": "go"}],
         "tools": [{"name": name, "input_schema": {}} for name in NAMES],
     },
-    responses: {"input": "go", "tools": [{"type": "function", "name": name} for name in NAMES]},
+    RESPONSES: {"input": "go", "tools": [{"type": "function", "name": name} for name in NAMES]},
 }
 
 
@@ -74,32 +74,32 @@ def deltas(data: bytes) -> list[dict[str, Any]]:
 
 
 def test_a01_every_fragment_of_a_call_has_an_integer_index() -> None:
-    found = deltas(stream(chat, TWO))
+    found = deltas(stream(CHAT, TWO))
     assert {fragment["index"] for fragment in found} == {0, 1}
     assert all(type(fragment["index"]) is int for fragment in found)
 
 
 def test_a02_id_type_and_name_come_once_with_the_first_fragment_and_are_not_empty() -> None:
-    first = [fragment for fragment in deltas(stream(chat, TWO)) if "id" in fragment]
+    first = [fragment for fragment in deltas(stream(CHAT, TWO)) if "id" in fragment]
     assert [one["id"] for one in first] == ["fake0", "fake0p1"]
     assert [one["function"]["name"] for one in first] == list(NAMES)
     assert all(one["type"] == "function" and one["function"]["arguments"] == "" for one in first)
-    rest = [fragment for fragment in deltas(stream(chat, TWO)) if "id" not in fragment]
+    rest = [fragment for fragment in deltas(stream(CHAT, TWO)) if "id" not in fragment]
     assert all(set(one["function"]) == {"arguments"} for one in rest)
 
 
 def test_a03_fragments_of_parallel_calls_add_up_by_their_index_in_each_dialect() -> None:
     arguments = {0: "", 1: ""}
-    for fragment in deltas(stream(chat, TWO)):
+    for fragment in deltas(stream(CHAT, TWO)):
         arguments[fragment["index"]] += fragment["function"]["arguments"]
     assert arguments == {0: '{"city":"Oslo"}', 1: '{"tz":"CET"}'}
     inputs: dict[int, str] = {0: "", 1: ""}
-    for event in events(stream(messages, TWO)):
+    for event in events(stream(MESSAGES, TWO)):
         if event["type"] == "content_block_delta":
             inputs[event["index"]] += event["delta"]["partial_json"]
     assert inputs == arguments
     items: dict[int, str] = {0: "", 1: ""}
-    for event in events(stream(responses, TWO)):
+    for event in events(stream(RESPONSES, TWO)):
         if event["type"] == "response.function_call_arguments.delta":
             items[event["output_index"]] += event["delta"]
     assert items == arguments
@@ -107,15 +107,15 @@ def test_a03_fragments_of_parallel_calls_add_up_by_their_index_in_each_dialect()
 
 def test_a05_a_call_without_arguments_has_an_empty_object() -> None:
     reply = ask("get_time")
-    assert whole(chat, reply)["choices"][0]["message"]["tool_calls"][0]["function"] == {
+    assert whole(CHAT, reply)["choices"][0]["message"]["tool_calls"][0]["function"] == {
         "name": "get_time",
         "arguments": "{}",
     }
-    assert whole(messages, reply)["content"][0]["input"] == {}
-    assert whole(responses, reply)["output"][0]["arguments"] == "{}"
+    assert whole(MESSAGES, reply)["content"][0]["input"] == {}
+    assert whole(RESPONSES, reply)["output"][0]["arguments"] == "{}"
     parts = [
         event["delta"]["partial_json"]
-        for event in events(stream(messages, reply))
+        for event in events(stream(MESSAGES, reply))
         if event["type"] == "content_block_delta"
     ]
     assert parts[0] == ""
@@ -123,10 +123,10 @@ def test_a05_a_call_without_arguments_has_an_empty_object() -> None:
 
 
 def test_a06_usage_comes_only_if_asked_in_one_last_chunk_with_no_choices() -> None:
-    plain = events(stream(chat, say("Hi")))
+    plain = events(stream(CHAT, say("Hi")))
     assert not any("usage" in event for event in plain)
     assert all(event["choices"] for event in plain)
-    asked = events(stream(chat, say("Hi"), stream_options={"include_usage": True}))
+    asked = events(stream(CHAT, say("Hi"), stream_options={"include_usage": True}))
     assert asked[-1]["choices"] == []
     assert asked[-1]["usage"]["total_tokens"] == (
         asked[-1]["usage"]["prompt_tokens"] + asked[-1]["usage"]["completion_tokens"]
@@ -135,13 +135,13 @@ def test_a06_usage_comes_only_if_asked_in_one_last_chunk_with_no_choices() -> No
 
 
 def test_a07_usage_in_a_stream_of_messages_is_a_running_total() -> None:
-    found = events(stream(messages, say("Some more words.")))
+    found = events(stream(MESSAGES, say("Some more words.")))
     start, end = found[0]["message"]["usage"], found[-2]["usage"]
     assert found[-2]["type"] == "message_delta"
     assert end["input_tokens"] == start["input_tokens"] > 0
     assert end["output_tokens"] >= start["output_tokens"]
     assert (
-        end["output_tokens"] == whole(messages, say("Some more words."))["usage"]["output_tokens"]
+        end["output_tokens"] == whole(MESSAGES, say("Some more words."))["usage"]["output_tokens"]
     )
 
 
@@ -152,11 +152,11 @@ def test_a07_usage_in_a_stream_of_messages_is_a_running_total() -> None:
 def test_a09_the_finish_reason_agrees_with_the_calls_and_comes_once(
     reply: Reply, reason: str
 ) -> None:
-    found = events(stream(chat, reply))
+    found = events(stream(CHAT, reply))
     reasons = [choice["finish_reason"] for event in found for choice in event["choices"]]
     assert [one for one in reasons if one is not None] == [reason]
     assert reasons[-1] == reason
-    message = whole(chat, reply)["choices"][0]["message"]
+    message = whole(CHAT, reply)["choices"][0]["message"]
     assert ("tool_calls" in message) == (reason == "tool_calls")  # absent, never [] or null
 
 
@@ -166,22 +166,22 @@ def test_a09_what_no_service_sends_is_refused_when_it_is_written_down() -> None:
             Reply(blocks, finish)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.NAME)
+@pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.name)
 def test_a10_a_reply_cut_at_the_cap_says_so_and_reports_exactly_the_cap(dialect: Any) -> None:
     reply = ask("get_weather", {"path": "a.txt", "content": "hello world " * 40})
-    cap = {chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens"}[dialect]
+    cap = {CHAT: "max_tokens", MESSAGES: "max_tokens", RESPONSES: "max_output_tokens"}[dialect]
     found = whole(dialect, reply, **{cap: 30})
     usage = found["usage"]
     assert usage.get("completion_tokens", usage.get("output_tokens")) == 30
     end = {
-        chat: lambda: found["choices"][0]["finish_reason"],
-        messages: lambda: found["stop_reason"],
-        responses: lambda: found["incomplete_details"]["reason"],
+        CHAT: lambda: found["choices"][0]["finish_reason"],
+        MESSAGES: lambda: found["stop_reason"],
+        RESPONSES: lambda: found["incomplete_details"]["reason"],
     }[dialect]()
     assert end in ("length", "max_tokens", "max_output_tokens")
 
 
-@pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.NAME)
+@pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.name)
 def test_a11_a_stream_is_data_events_with_line_feeds_and_no_comments(dialect: Any) -> None:
     data = stream(dialect, say("Hi", call("get_time")))
     assert b"\r" not in data
@@ -191,22 +191,22 @@ def test_a11_a_stream_is_data_events_with_line_feeds_and_no_comments(dialect: An
 
 
 def test_a13_a_chat_stream_ends_with_a_reason_and_done() -> None:
-    data = stream(chat, say("Hi"))
+    data = stream(CHAT, say("Hi"))
     assert data.endswith(b"data: [DONE]\n\n")
     assert data.count(b"[DONE]") == 1
     assert events(data)[-1]["choices"][0]["finish_reason"] == "stop"
 
 
 def test_a13_messages_end_with_message_stop_and_responses_with_the_whole_response() -> None:
-    assert [event["type"] for event in events(stream(messages, say("Hi")))][-2:] == [
+    assert [event["type"] for event in events(stream(MESSAGES, say("Hi")))][-2:] == [
         "message_delta",
         "message_stop",
     ]
-    last = events(stream(responses, TWO))[-1]
+    last = events(stream(RESPONSES, TWO))[-1]
     assert last["type"] == "response.completed"
-    assert last["response"]["output"] == whole(responses, TWO)["output"]
+    assert last["response"]["output"] == whole(RESPONSES, TWO)["output"]
     assert last["response"]["usage"]["total_tokens"] > 0
-    assert b"[DONE]" not in stream(responses, TWO)
+    assert b"[DONE]" not in stream(RESPONSES, TWO)
 
 
 @pytest.mark.parametrize("stream_it", [False, True])
@@ -225,7 +225,7 @@ def test_a19_the_events_of_messages_come_in_the_documented_order() -> None:
     reply = Reply((Thinking("Hm."), Text("Hi"), ToolCall("get_time", '{"a":1}')))
     order = [
         (event["type"], event.get("index"), event.get("delta", {}).get("type"))
-        for event in events(stream(messages, reply))
+        for event in events(stream(MESSAGES, reply))
     ]
     expected: list[tuple[str, int | None, str | None]] = [
         ("message_start", None, None),
@@ -245,7 +245,7 @@ def test_a19_the_events_of_messages_come_in_the_documented_order() -> None:
 def test_a19_tool_input_lives_in_deltas_only() -> None:
     start = next(
         event["content_block"]
-        for event in events(stream(messages, TWO))
+        for event in events(stream(MESSAGES, TWO))
         if event["type"] == "content_block_start"
     )
     assert start == {"type": "tool_use", "id": "fake0", "name": "get_weather", "input": {}}
@@ -253,7 +253,7 @@ def test_a19_tool_input_lives_in_deltas_only() -> None:
 
 def test_the_events_of_responses_come_in_the_documented_order_with_numbers() -> None:
     reply = Reply((Thinking("Hm."), Text("Hi"), ToolCall("get_time", '{"a":1}')))
-    found = events(stream(responses, reply))
+    found = events(stream(RESPONSES, reply))
     assert [event["sequence_number"] for event in found] == list(range(len(found)))
     assert list(dict.fromkeys((event["type"], event.get("output_index")) for event in found)) == [
         ("response.created", None),
@@ -287,8 +287,8 @@ def conversation_after(script: Callable[[Conversation], Reply], retries: int) ->
     got = []
     while True:
         for _ in range(retries + 1):
-            found = parse(chat, messages=history)
-            body = chat.render_whole(found, complete(found, script(found)))
+            found = parse(CHAT, messages=history)
+            body = CHAT.render_whole(found, complete(found, script(found)))
         got.append(body)
         message = json.loads(body)["choices"][0]["message"]
         history.append(message)
@@ -307,7 +307,7 @@ def test_a23_a_retry_gets_the_same_reply_and_moves_no_cursor() -> None:
     assert conversation_after(script, retries=0) == conversation_after(script, retries=2)
 
 
-@pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.NAME)
+@pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.name)
 def test_a27_ids_follow_from_turn_and_position_and_never_from_a_clock(dialect: Any) -> None:
     assert stream(dialect, TWO) == stream(dialect, TWO)
     assert whole(dialect, TWO) == whole(dialect, TWO)

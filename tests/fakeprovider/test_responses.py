@@ -11,7 +11,7 @@ from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.protocols.responses import dialect as responses
+from fakeprovider.protocols.responses.dialect import RESPONSES
 from fakeprovider.replies import Reply, Text, Thinking, ask, call, say
 
 
@@ -21,7 +21,7 @@ def mixed(conversation: Conversation) -> Reply:
 
 
 def respond(items: Any, **rest: Any) -> Conversation:
-    return responses.parse(json.dumps({"model": "m", "input": items, **rest}).encode(), Memory())
+    return RESPONSES.parse(json.dumps({"model": "m", "input": items, **rest}).encode(), Memory())
 
 
 def test_a_string_as_input_is_a_message_of_the_user() -> None:
@@ -73,8 +73,8 @@ def test_a_conversation_that_grows_inside_a_group_is_read_as_from_the_start() ->
     part = {"role": "assistant", "content": "a"}
     for items in ([padding, part], [padding, part, part], [padding, part, part, padding]):
         body = json.dumps({"model": "m", "input": items}).encode()
-        found = responses.parse(body, memory)
-        fresh = responses.parse(body, Memory())
+        found = RESPONSES.parse(body, memory)
+        fresh = RESPONSES.parse(body, Memory())
         assert found == fresh
         assert found.turn == 1
 
@@ -99,7 +99,7 @@ def test_an_item_reference_is_followed_by_what_its_id_carries() -> None:
     start = {"role": "user", "content": "go"}
     first = respond([start])
     done = complete(first, say("Let me look.", call("list_files", {"a": 1})))
-    whole = json.loads(responses.render_whole(first, done))
+    whole = json.loads(RESPONSES.render_whole(first, done))
     output = {"type": "function_call_output", "call_id": "fake0", "output": "r"}
     by_id = [{"type": "item_reference", "id": one["id"]} for one in whole["output"]]
     assert respond([start, *by_id, output]).messages == (
@@ -120,7 +120,7 @@ def follow(
 
 def answered(found: Conversation, reply: Reply, script: str = "s") -> tuple[Any, dict[str, Any]]:
     done = complete(found, reply, script)
-    return found, json.loads(responses.render_whole(found, done))
+    return found, json.loads(RESPONSES.render_whole(found, done))
 
 
 def test_a_previous_response_id_carries_script_turn_calls_and_tokens() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing import prefix, request_reader
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.protocols.chat import dialect as chat
+from fakeprovider.protocols.chat.dialect import CHAT
 
 USER = {"role": "user", "content": "go"}
 
@@ -34,7 +34,7 @@ def turn(index: int, text: str, *, answered: bool = True) -> list[dict[str, Any]
 def outcome(body: bytes, memory: Memory) -> tuple[str, Any]:
     """What a body comes to, error or not, as something to compare."""
     try:
-        return "conversation", chat.parse(body, memory)
+        return "conversation", CHAT.parse(body, memory)
     except ApiError as error:
         return "error", (error.status, error.message, error.param, error.code)
 
@@ -88,7 +88,7 @@ def test_a_following_request_reads_only_what_is_new(monkeypatch: pytest.MonkeyPa
     """The second request, and the third, decode their new messages and none of the old ones."""
     memory = Memory()
     first = [USER, *turn(0, "a" * 50)]
-    chat.parse(json.dumps({"messages": first, "model": "m"}).encode(), memory)
+    CHAT.parse(json.dumps({"messages": first, "model": "m"}).encode(), memory)
     seen = []
     read = memory.read
 
@@ -100,7 +100,7 @@ def test_a_following_request_reads_only_what_is_new(monkeypatch: pytest.MonkeyPa
     for index in (1, 2):
         seen.clear()
         first += turn(index, "b")
-        found = chat.parse(json.dumps({"messages": first, "model": "m"}).encode(), memory)
+        found = CHAT.parse(json.dumps({"messages": first, "model": "m"}).encode(), memory)
         assert [json.loads(raw) for raw in seen] == turn(index, "b")
         assert (found.turn, len(found.messages)) == (index + 1, 3 + 2 * index)
 
@@ -111,10 +111,10 @@ def test_two_ways_on_from_one_request_do_not_mix() -> None:
 
     def after(text: str) -> tuple[str, ...]:
         messages = [USER, *turn(0, "shared"), *turn(1, text)]
-        found = chat.parse(json.dumps({"messages": messages, "model": "m"}).encode(), memory)
+        found = CHAT.parse(json.dumps({"messages": messages, "model": "m"}).encode(), memory)
         return tuple(message.text for message in found.messages)
 
-    chat.parse(json.dumps({"messages": [USER, *turn(0, "shared")], "model": "m"}).encode(), memory)
+    CHAT.parse(json.dumps({"messages": [USER, *turn(0, "shared")], "model": "m"}).encode(), memory)
     assert after("left") == ("go", "shared", "shared", "left", "left")
     assert after("right") == ("go", "shared", "shared", "right", "right")
 
@@ -124,7 +124,7 @@ def test_the_digest_is_that_of_the_body() -> None:
     memory = Memory()
     for messages in ([USER], [USER, *turn(0, "x")], [USER, *turn(0, "x")]):
         body = json.dumps({"messages": messages, "model": "m"}).encode()
-        assert chat.parse(body, memory).digest == hashlib.sha256(body).hexdigest()
+        assert CHAT.parse(body, memory).digest == hashlib.sha256(body).hexdigest()
 
 
 def test_checkpoints_stay_within_their_bytes() -> None:
@@ -136,7 +136,7 @@ def test_checkpoints_stay_within_their_bytes() -> None:
         messages: list[dict[str, Any]] = [{"role": "user", "content": f"{name}" * 3000}]
         for index in range(5):
             messages += turn(index, "x" * 2000)
-            chat.parse(json.dumps({"messages": messages, "model": "m"}).encode(), memory)
+            CHAT.parse(json.dumps({"messages": messages, "model": "m"}).encode(), memory)
             assert prefixes.used <= 200_000
     assert prefixes.used > 100_000
 
@@ -146,6 +146,6 @@ def test_the_array_that_stands_in_the_body_twice_is_not_remembered() -> None:
     memory = Memory()
     array = b'[{"role":"user","content":"a"}]'
     body = b'{"x":%b,"messages":%b,"model":"m"}' % (array, array)
-    assert chat.parse(body, memory) == chat.parse(body, Memory())
+    assert CHAT.parse(body, memory) == CHAT.parse(body, Memory())
     assert memory.prefixes.used == 0
     assert request_reader._last_end(b"[1, 2 ]") == 5

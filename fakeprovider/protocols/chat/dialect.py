@@ -15,30 +15,17 @@ from fakeprovider.parsing.json_body import decode
 from fakeprovider.parsing.request_reader import Form, read
 from fakeprovider.parsing.strict import judge, names_twice
 from fakeprovider.parsing.tool_parsing import read_tools
-from fakeprovider.protocols.chat.history import TOOL_NAME, parse_message
-from fakeprovider.protocols.chat.rendering import render_stream, render_whole
-from fakeprovider.protocols.dialect import CREATED
-
-__all__ = [
-    "NAME",
-    "PATHS",
-    "parse",
-    "refuse",
-    "render_error",
-    "render_model",
-    "render_models",
-    "render_stream",
-    "render_whole",
-]
+from fakeprovider.protocols import embeddings, openai
+from fakeprovider.protocols.chat.history import parse_message
+from fakeprovider.protocols.chat.rendering import event, render_stream, render_whole
+from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
+from fakeprovider.protocols.openai import STREAM_ERRORS, check_tool_name, missing
 
 NAME: Final = "chat"
-PATHS: Final = ("/chat/completions",)
 
-_ERROR_TYPE = {"rate_limit": "rate_limit_error", "server": "server_error"}
 _MOST_CHOICES = 128  # the reference's limit of `n`
 _MOST_STOPS = 4  # and of `stop`
 _NULL = msgspec.Raw(b"null")
-_encode = msgspec.json.Encoder().encode
 
 
 class StreamOptions(msgspec.Struct):
@@ -165,43 +152,15 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     )
 
 
-def refuse(violation: Violation) -> ApiError:
+def _refuse(violation: Violation) -> ApiError:
     """The service's 400 for a broken transcript."""
     where = violation.where or f"messages[{violation.index}]"
     return invalid(f"Invalid '{where}': {violation.detail}.", where)
 
 
-def render_error(error: ApiError) -> bytes:
-    """An `error` object."""
-    return _encode(
-        {
-            "error": {
-                "message": error.message,
-                "type": _ERROR_TYPE.get(error.kind, "invalid_request_error"),
-                "param": error.param,
-                "code": error.code,
-            }
-        }
-    )
-
-
-def render_models(names: tuple[str, ...]) -> bytes:
-    """A `list` of models."""
-    return _encode({"object": "list", "data": list(map(_model, names))})
-
-
-def render_model(name: str) -> bytes:
-    """A `model` object."""
-    return _encode(_model(name))
-
-
-def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": CREATED, "owned_by": "fakeprovider"}
-
-
 def _check(request: Request, state: State, model: str) -> None:
     if not (request.model or model):
-        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+        raise missing("model")
     if not state.messages:
         raise invalid(
             "Invalid 'messages': an empty list; there must be at least one message.",
@@ -227,26 +186,19 @@ def _check(request: Request, state: State, model: str) -> None:
 def _tools(raw: bytes) -> tuple[Offered, ...]:
     tools = decode(raw, _TOOLS, "tools") or []
     for index, tool in enumerate(tools):
-        _check_name(tool.function.name, f"tools[{index}].function.name")
+        check_tool_name(tool.function.name, f"tools[{index}].function.name")
     return tuple(_offered(tool.function) for tool in tools)
 
 
 def _functions(raw: bytes) -> tuple[Offered, ...]:
     functions = decode(raw, _FUNCTIONS, "functions")
     for index, function in enumerate(functions):
-        _check_name(function.name, f"functions[{index}].name")
+        check_tool_name(function.name, f"functions[{index}].name")
     return tuple(map(_offered, functions))
 
 
 def _offered(function: ToolFunction) -> Offered:
     return Offered(function.name, function.description, function.parameters)
-
-
-def _check_name(name: str, param: str) -> None:
-    if not TOOL_NAME.fullmatch(name):
-        raise invalid(
-            f"Invalid '{param}': {name!r} is not 1 to 64 of a-zA-Z0-9_-.", param, "invalid_value"
-        )
 
 
 def _tool_choice(request: Request) -> Choice:
@@ -286,3 +238,32 @@ def _form(found: ResponseFormat | None) -> dict[str, Any]:
             "invalid_value",
         )
     return {"json_object": kind != "text", "json_schema": schema if kind == "json_schema" else None}
+
+
+def _render_stream_error(kind: str, message: str, number: int) -> Frame:
+    error = {"message": message, "type": STREAM_ERRORS[kind], "param": None, "code": None}
+    return event({"error": error})
+
+
+CHAT = DIALECTS.add(
+    NAME,
+    Dialect(
+        name=NAME,
+        vendor=openai.VENDOR,
+        shape="choices",
+        paths=("/chat/completions",),
+        asides={"/embeddings": embeddings.answer},
+        token_names=TokenNames("prompt_tokens", "completion_tokens", "total_tokens"),
+        requests_left_header=openai.REQUESTS_LEFT,
+        parse=parse,
+        refuse=_refuse,
+        render_whole=render_whole,
+        render_stream=render_stream,
+        render_error=openai.render_error,
+        render_stream_error=_render_stream_error,
+        context_exceeded=lambda tokens, limit: openai.context_exceeded(tokens, limit, "messages"),
+        render_models=openai.render_models,
+        render_model=openai.render_model,
+        service_headers=openai.service_headers,
+    ),
+)

@@ -6,18 +6,17 @@ ignored, since clients echo their own objects back.
 
 from __future__ import annotations
 
-import re
 from typing import Any, TypeAlias
 
 import msgspec
 
 from fakeprovider.conversation import Call, Message, Role
-from fakeprovider.errors import ApiError, invalid
+from fakeprovider.errors import invalid
 from fakeprovider.parsing.counting import to_json
 from fakeprovider.parsing.fold import Entry
 from fakeprovider.parsing.json_body import decode
+from fakeprovider.protocols.openai import argument_flaws, id_flaws, missing, name_flaws
 
-TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 LONGEST_ID = 40  # characters
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -29,7 +28,6 @@ _PARTS = {
     "tool": ("text",),
     "function": ("text",),
 }
-_ANY_JSON: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 Flaw: TypeAlias = tuple[str, str]
 
@@ -127,15 +125,7 @@ def _check_part(part: Part, role: str, where: str) -> None:
             "invalid_value",
         )
     if part.type == "text" and part.text is None:
-        raise invalid(
-            f"Missing required parameter: '{where}.text'.",
-            f"{where}.text",
-            "missing_required_parameter",
-        )
-
-
-def _missing(path: str) -> ApiError:
-    return invalid(f"Missing required parameter: '{path}'.", path, "missing_required_parameter")
+        raise missing(f"{where}.text")
 
 
 def _assistant(wire: WireMessage, text: str) -> Entry:
@@ -158,7 +148,7 @@ def _function_id(name: str) -> str:
 
 def _function_result(wire: WireMessage, text: str, where: str) -> Entry:
     if wire.name is None:
-        raise _missing(f"{where}.name")
+        raise missing(f"{where}.name")
     return Entry(Message("tool", text, call_id=_function_id(wire.name)), None)
 
 
@@ -170,24 +160,15 @@ def _call(wire: WireCall) -> Call:
 
 
 def _call_flaws(call: Call) -> list[Flaw]:
-    flaws = _id_flaws(call.id)
-    if not TOOL_NAME.fullmatch(call.name):
-        flaws.append(("tool_name", f"the tool name {call.name!r} is not 1 to 64 of a-zA-Z0-9_-"))
-    try:
-        _ANY_JSON.decode(call.arguments)
-    except (msgspec.DecodeError, RecursionError):
-        flaws.append(("arguments_not_json", f"arguments of call {call.id!r} are not JSON"))
-    return flaws
-
-
-def _id_flaws(call_id: str) -> list[Flaw]:
-    if len(call_id) <= LONGEST_ID:
-        return []
-    return [("call_id_too_long", f"the call id {call_id!r} is over {LONGEST_ID} characters")]
+    return [
+        *id_flaws(call.id, LONGEST_ID),
+        *name_flaws(call.name),
+        *argument_flaws(call.id, call.arguments),
+    ]
 
 
 def _result(wire: WireMessage, text: str, where: str) -> Entry:
     if wire.tool_call_id is None:
-        raise _missing(f"{where}.tool_call_id")
+        raise missing(f"{where}.tool_call_id")
     message = Message("tool", text, call_id=wire.tool_call_id)
-    return Entry(message, None, tuple(_id_flaws(wire.tool_call_id)))
+    return Entry(message, None, tuple(id_flaws(wire.tool_call_id, LONGEST_ID)))

@@ -63,7 +63,7 @@ def render_stream(conversation: Conversation, completion: Completion) -> Iterato
     for index in range(choices):
         yield _chunk(envelope, index, {}, reason)
     if with_usage:
-        yield _event({**envelope, "choices": [], "usage": _usage(completion.usage.times(choices))})
+        yield event({**envelope, "choices": [], "usage": _usage(completion.usage.times(choices))})
     yield Frame(b"data: [DONE]\n\n")
 
 
@@ -156,10 +156,11 @@ def _chunk(
     tokens: int = 0,
 ) -> Frame:
     choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return _event({**envelope, "choices": [choice]}, tokens)
+    return event({**envelope, "choices": [choice]}, tokens)
 
 
-def _event(data: dict[str, Any], tokens: int = 0) -> Frame:
+def event(data: dict[str, Any], tokens: int = 0) -> Frame:
+    """One event, which has no name in this dialect."""
     return Frame(b"data: " + _encode(data) + b"\n\n", tokens)
 
 

@@ -19,24 +19,18 @@ from fakeprovider.parsing.prompt_cache import Mark
 from fakeprovider.parsing.request_reader import Form, Transcript, read
 from fakeprovider.parsing.strict import judge, names_twice, thinking_budget, too_many_marks
 from fakeprovider.parsing.tool_parsing import read_tools
+from fakeprovider.protocols.dialect import (
+    CREATED_TEXT,
+    DIALECTS,
+    Dialect,
+    Frame,
+    Headers,
+    TokenNames,
+)
 from fakeprovider.protocols.messages.history import TOOL_NAME, parse_message, parse_system
-from fakeprovider.protocols.messages.rendering import render_stream, render_whole
-
-__all__ = [
-    "NAME",
-    "PATHS",
-    "count_tokens",
-    "parse",
-    "refuse",
-    "render_error",
-    "render_model",
-    "render_models",
-    "render_stream",
-    "render_whole",
-]
+from fakeprovider.protocols.messages.rendering import frame, render_stream, render_whole
 
 NAME: Final = "messages"
-PATHS: Final = ("/messages",)
 
 _ERROR_TYPE = {
     "invalid_request": "invalid_request_error",
@@ -53,7 +47,21 @@ _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
 _PATH = re.compile(r"\[(\d+)\]")
 _QUOTED_PATH = re.compile(r"^(?:Invalid|Missing)[^']*'[^']*': ")
 _MARK = b'"cache_control"'
-_RELEASED = "2023-11-14T22:13:20Z"  # the time stamp of every reply, as RFC 3339
+_STREAM_ERRORS = {
+    "overloaded": "overloaded_error",
+    "server": "api_error",
+    "rate_limit": "rate_limit_error",
+    "timeout": "timeout_error",
+}
+_REQUESTS_LEFT = "anthropic-ratelimit-requests-remaining"
+_HEADERS: Final[Headers] = (
+    ("anthropic-ratelimit-requests-limit", "4000"),
+    (_REQUESTS_LEFT, "3999"),
+    ("anthropic-ratelimit-requests-reset", CREATED_TEXT),
+    ("anthropic-ratelimit-tokens-limit", "2000000"),
+    ("anthropic-ratelimit-tokens-remaining", "1999000"),
+    ("anthropic-ratelimit-tokens-reset", CREATED_TEXT),
+)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -213,13 +221,13 @@ def _conversation(
     )
 
 
-def refuse(violation: Violation) -> ApiError:
+def _refuse(violation: Violation) -> ApiError:
     """The service's 400 for a broken transcript."""
     where = violation.where or f"messages[{violation.index}]"
     return invalid(violation.detail, where, violation.rule)
 
 
-def render_error(error: ApiError) -> bytes:
+def _render_error(error: ApiError) -> bytes:
     """An `error` object; a message about a field begins with its path."""
     told: dict[str, Any] = {
         "type": _ERROR_TYPE.get(error.kind, "invalid_request_error"),
@@ -230,14 +238,14 @@ def render_error(error: ApiError) -> bytes:
     return _encode({"type": "error", "error": told, "request_id": error.request_id})
 
 
-def render_models(names: tuple[str, ...]) -> bytes:
+def _render_models(names: tuple[str, ...]) -> bytes:
     """A page of models."""
     data = list(map(_model, names))
     first, last = (names[0], names[-1]) if names else (None, None)
     return _encode({"data": data, "has_more": False, "first_id": first, "last_id": last})
 
 
-def render_model(name: str) -> bytes:
+def _render_model(name: str) -> bytes:
     """A `model` object."""
     return _encode(_model(name))
 
@@ -247,7 +255,7 @@ def _model(name: str) -> dict[str, Any]:
         "type": "model",
         "id": name,
         "display_name": name,
-        "created_at": _RELEASED,
+        "created_at": CREATED_TEXT,
         "lifecycle": "active",
     }
 
@@ -352,3 +360,41 @@ def _no_threads() -> ApiError:
     )
     error.details = details
     return error
+
+
+def _render_stream_error(kind: str, message: str, number: int) -> Frame:
+    return frame("error", {"error": {"type": _STREAM_ERRORS[kind], "message": message}})
+
+
+def _context_exceeded(tokens: int, limit: int) -> ApiError:
+    return invalid(f"prompt is too long: {tokens} tokens > {limit} maximum")
+
+
+def _service_headers(request_id: str) -> Headers:
+    return (("request-id", request_id), ("x-request-id", request_id), *_HEADERS)
+
+
+MESSAGES = DIALECTS.add(
+    NAME,
+    Dialect(
+        name=NAME,
+        vendor="anthropic",
+        shape="blocks",
+        paths=("/messages",),
+        asides={"/messages/count_tokens": count_tokens},
+        token_names=TokenNames("input_tokens", "output_tokens", None),
+        requests_left_header=_REQUESTS_LEFT,
+        client_header="anthropic-version",
+        position_field="index",
+        parse=parse,
+        refuse=_refuse,
+        render_whole=render_whole,
+        render_stream=render_stream,
+        render_error=_render_error,
+        render_stream_error=_render_stream_error,
+        context_exceeded=_context_exceeded,
+        render_models=_render_models,
+        render_model=_render_model,
+        service_headers=_service_headers,
+    ),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -19,26 +19,14 @@ from fakeprovider.parsing.json_body import decode
 from fakeprovider.parsing.request_reader import Form, Transcript, read, read_after
 from fakeprovider.parsing.strict import judge, names_twice
 from fakeprovider.parsing.tool_parsing import read_tools
-from fakeprovider.protocols.chat.dialect import render_error, render_model, render_models
-from fakeprovider.protocols.dialect import Frame
-from fakeprovider.protocols.responses.history import TOOL_NAME, parse_item, parse_text
+from fakeprovider.protocols import openai
+from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
+from fakeprovider.protocols.openai import STREAM_ERRORS, check_tool_name, missing
+from fakeprovider.protocols.responses.history import parse_item, parse_text
 from fakeprovider.protocols.responses.ids import Carried, read_response_id
-from fakeprovider.protocols.responses.rendering import frames, item, items, response
-
-__all__ = [
-    "NAME",
-    "PATHS",
-    "parse",
-    "refuse",
-    "render_error",
-    "render_model",
-    "render_models",
-    "render_stream",
-    "render_whole",
-]
+from fakeprovider.protocols.responses.rendering import frame, item, items, render_stream, response
 
 NAME: Final = "responses"
-PATHS: Final = ("/responses",)
 
 _NULL = msgspec.Raw(b"null")
 _encode = msgspec.json.Encoder().encode
@@ -161,7 +149,7 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
     request, state = transcript.request, transcript.state
     told = _instructions(request, memory)
     if not (request.model or model):
-        raise invalid("Missing required parameter: 'model'.", "model", "missing_required_parameter")
+        raise missing("model")
     if not state.messages and not told:
         raise invalid(
             "Invalid 'input': there must be at least one item that is a message, a call or the "
@@ -192,21 +180,16 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
     }
 
 
-def refuse(violation: Violation) -> ApiError:
+def _refuse(violation: Violation) -> ApiError:
     """The service's 400 for a broken transcript."""
     where = violation.where or f"input[{max(0, violation.index)}]"
     return invalid(f"Invalid '{where}': {violation.detail}.", where)
 
 
-def render_whole(conversation: Conversation, completion: Completion) -> bytes:
+def _render_whole(conversation: Conversation, completion: Completion) -> bytes:
     """A `response` object."""
     output = [item(conversation, one) for one in items(conversation, completion)]
     return _encode(response(conversation, completion, output))
-
-
-def render_stream(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
-    """The events of a streamed response."""
-    return frames(conversation, completion)
 
 
 def _check(request: Request) -> None:
@@ -311,15 +294,38 @@ def _offered(raw: bytes) -> tuple[Offered, ...]:
         if tool.type not in ("function", "custom"):
             continue
         if tool.name is None:
-            path = f"tools[{index}].name"
-            raise invalid(
-                f"Missing required parameter: '{path}'.", path, "missing_required_parameter"
-            )
-        if not TOOL_NAME.fullmatch(tool.name):
-            raise invalid(
-                f"Invalid 'tools[{index}].name': {tool.name!r} is not 1 to 64 of a-zA-Z0-9_-.",
-                f"tools[{index}].name",
-                "invalid_value",
-            )
+            raise missing(f"tools[{index}].name")
+        check_tool_name(tool.name, f"tools[{index}].name")
         found.append(Offered(tool.name, tool.description, tool.parameters))
     return tuple(found)
+
+
+def _render_stream_error(kind: str, message: str, number: int) -> Frame:
+    numbered = {"sequence_number": number, "code": STREAM_ERRORS[kind]}
+    return frame("error", {**numbered, "message": message, "param": None})
+
+
+RESPONSES = DIALECTS.add(
+    NAME,
+    Dialect(
+        name=NAME,
+        vendor=openai.VENDOR,
+        shape="items",
+        paths=("/responses",),
+        asides={"/responses/input_tokens": count_tokens},
+        token_names=TokenNames("input_tokens", "output_tokens", "total_tokens"),
+        requests_left_header=openai.REQUESTS_LEFT,
+        position_field="output_index",
+        says_finish=False,
+        parse=parse,
+        refuse=_refuse,
+        render_whole=_render_whole,
+        render_stream=render_stream,
+        render_error=openai.render_error,
+        render_stream_error=_render_stream_error,
+        context_exceeded=lambda tokens, limit: openai.context_exceeded(tokens, limit, "input"),
+        render_models=openai.render_models,
+        render_model=openai.render_model,
+        service_headers=openai.service_headers,
+    ),
+)

@@ -7,7 +7,6 @@ ignored, as are unknown keys.
 
 from __future__ import annotations
 
-import re
 from typing import Any, TypeAlias
 
 import msgspec
@@ -17,9 +16,9 @@ from fakeprovider.errors import ApiError, invalid
 from fakeprovider.parsing.counting import to_json
 from fakeprovider.parsing.fold import Entry
 from fakeprovider.parsing.json_body import decode
+from fakeprovider.protocols.openai import argument_flaws, id_flaws, missing, name_flaws
 from fakeprovider.protocols.responses.ids import read_item_id
 
-TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 LONGEST_ID = 64  # characters
 
 _ROLES = ("user", "assistant", "system", "developer")
@@ -113,15 +112,13 @@ def _words(raw: msgspec.Raw, where: str, of_assistant: bool = False) -> tuple[st
 
 def _call(item: WireItem, where: str) -> Entry:
     if item.call_id is None or item.name is None:
-        raise _missing(f"{where}.{'name' if item.call_id else 'call_id'}")
+        raise missing(f"{where}.{'name' if item.call_id else 'call_id'}")
     if item.type == "custom_tool_call":
         arguments, flaws = item.input or "", []
     else:
         arguments = _arguments(item.arguments, where)
-        flaws = _argument_flaws(item.call_id, arguments)
-    flaws += _id_flaws(item.call_id)
-    if not TOOL_NAME.fullmatch(item.name):
-        flaws.append(("tool_name", f"the tool name {item.name!r} is not 1 to 64 of a-zA-Z0-9_-"))
+        flaws = argument_flaws(item.call_id, arguments)
+    flaws += [*id_flaws(item.call_id, LONGEST_ID), *name_flaws(item.name)]
     call = Call(item.call_id, item.name, arguments)
     return Entry(Message("assistant", "", (call,)), None, tuple(flaws), joins=True)
 
@@ -129,38 +126,24 @@ def _call(item: WireItem, where: str) -> Entry:
 def _arguments(raw: msgspec.Raw, where: str) -> str:
     value = _ANY.decode(bytes(raw))
     if value is None:
-        raise _missing(f"{where}.arguments")
+        raise missing(f"{where}.arguments")
     return value if isinstance(value, str) else to_json(value)
-
-
-def _argument_flaws(call_id: str, arguments: str) -> list[Flaw]:
-    try:
-        _ANY.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
-        return [("arguments_not_json", f"arguments of call {call_id!r} are not JSON")]
-    return []
-
-
-def _id_flaws(call_id: str) -> list[Flaw]:
-    if len(call_id) <= LONGEST_ID:
-        return []
-    return [("call_id_too_long", f"the call id {call_id!r} is over {LONGEST_ID} characters")]
 
 
 def _result(item: WireItem, where: str) -> Entry:
     if item.call_id is None:
-        raise _missing(f"{where}.call_id")
+        raise missing(f"{where}.call_id")
     if bytes(item.output) == b"null":
-        raise _missing(f"{where}.output")
+        raise missing(f"{where}.output")
     text, images = _words(item.output, f"{where}.output")
     message = Message("tool", text, call_id=item.call_id, images=images)
-    return Entry(message, None, tuple(_id_flaws(item.call_id)))
+    return Entry(message, None, tuple(id_flaws(item.call_id, LONGEST_ID)))
 
 
 def _referenced(item: WireItem, where: str) -> tuple[Entry, ...]:
     """An item named by its id alone: nothing is stored here, but the id may carry it."""
     if item.id is None:
-        raise _missing(f"{where}.type")
+        raise missing(f"{where}.type")
     found = read_item_id(item.id)
     if found is None:
         raise ApiError(
@@ -171,7 +154,3 @@ def _referenced(item: WireItem, where: str) -> tuple[Entry, ...]:
             param=where,
         )
     return (Entry(found, None, joins=True),)
-
-
-def _missing(path: str) -> ApiError:
-    return invalid(f"Missing required parameter: '{path}'.", path, "missing_required_parameter")

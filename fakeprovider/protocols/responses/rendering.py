@@ -183,12 +183,17 @@ Event = tuple[str, dict[str, Any], int]
 _encode = msgspec.json.Encoder().encode
 
 
-def frames(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
+def render_stream(conversation: Conversation, completion: Completion) -> Iterator[Frame]:
     """The events as bytes, numbered from 0; there is no `[DONE]` in this dialect."""
     numbers = count()
     for kind, data, tokens in events(conversation, completion):
-        body = _encode({"type": kind, "sequence_number": next(numbers), **data})
-        yield Frame(b"event: %b\ndata: %b\n\n" % (kind.encode(), body), tokens)
+        yield frame(kind, {"sequence_number": next(numbers), **data}, tokens)
+
+
+def frame(kind: str, data: dict[str, Any], tokens: int = 0) -> Frame:
+    """One event: its name on a line of its own and in the data."""
+    body = _encode({"type": kind, **data})
+    return Frame(b"event: %b\ndata: %b\n\n" % (kind.encode(), body), tokens)
 
 
 def events(conversation: Conversation, completion: Completion) -> Iterator[Event]:

@@ -15,7 +15,7 @@ from fakeprovider.delivery.schedule import delivery
 from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
 from fakeprovider.faults import Faults, orders
 from fakeprovider.journal import Exchange
-from fakeprovider.protocols.table import BY_PATH
+from fakeprovider.protocols.dialect import by_endpoint
 from fakeprovider.replies import Fault, Reply, call, say
 from fakeprovider.scripts import discover
 from fakeprovider.server import Server
@@ -142,9 +142,9 @@ def send(
         faults=Faults(orders([Fault(name, given)] if name else [])),
     )
     provider = provider or own
-    route = resolve(f"{path or '/' + script}/v1{PATHS[dialect]}", BY_PATH)
+    route = resolve(f"{path or '/' + script}/v1{PATHS[dialect]}", by_endpoint())
     assert route is not None
-    job = Job(BY_PATH[route.endpoint], route, head=head or Head(), started=1_800_000_000.25)
+    job = Job(by_endpoint()[route.endpoint], route, head=head or Head(), started=1_800_000_000.25)
     job.body = json.dumps(request or body(dialect, stream, **rest)).encode()
     conversation, completion = provider.answer(job)
     steps = tuple(delivery(job, conversation, completion))

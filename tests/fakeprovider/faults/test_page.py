@@ -11,7 +11,7 @@ import pytest
 from fakeprovider.faults import FAULTS
 from fakeprovider.faults.page import LIST, PAGE, listing, replaced
 from fakeprovider.pacing import PROFILES
-from fakeprovider.protocols.table import BY_PATH
+from fakeprovider.protocols.dialect import by_endpoint
 from fakeprovider.serving.routing import resolve
 
 DOCS = Path(__file__).parents[3] / PAGE
@@ -68,6 +68,6 @@ def test_the_paths_of_the_page_are_understood(page: str) -> None:
     paths = re.findall(r"http://127\.0\.0\.1:8080(/\S+)", page)
     assert len(paths) == 2
     for path in paths:
-        route = resolve(f"{path}/chat/completions", BY_PATH)
+        route = resolve(f"{path}/chat/completions", by_endpoint())
         assert route is not None
         assert route.error == ""
