@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import logging
 import os
+import pkgutil
 import signal
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from types import FrameType
 from typing import Any
 
 import click
 
-from fakeprovider_bench.commands.budgets import budgets
-from fakeprovider_bench.commands.cancel import cancel
-from fakeprovider_bench.commands.done import done
-from fakeprovider_bench.commands.effects import destructive, duplicate, publish
-from fakeprovider_bench.commands.everything import SHOWN_BY, everything, listing
-from fakeprovider_bench.commands.growth import growth
-from fakeprovider_bench.commands.latency import latency
-from fakeprovider_bench.commands.outer import outer
-from fakeprovider_bench.commands.resume import resume
-from fakeprovider_bench.commands.stop import stop_command
-from fakeprovider_bench.commands.subagent import subagent_command
-from fakeprovider_bench.commands.tool_errors import denied, recover
-from fakeprovider_bench.commands.turns import long_command, plan, runaway
+from fakeprovider_bench import commands
 
 
 class Bench(click.Group):
-    """Knows that a scenario without a command of its own is run by another one."""
+    """Each module of `commands` is a command; it is imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        import_module(f"{commands.__name__}.{cmd_name}")
+        from fakeprovider_bench.options import (
+            COMMANDS,  # late, as the module that it is loaded with
+        )
+
+        return COMMANDS[cmd_name]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _about(name)) for name in self.list_commands(ctx)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name in SHOWN_BY:
-            ctx.fail(f"No such command '{name}': bench {SHOWN_BY[name]} runs that scenario.")
+        if name not in self.list_commands(ctx):
+            from fakeprovider_scenarios import SCENARIOS  # late: only a mistake needs them
+
+            if name in SCENARIOS:
+                shown = SCENARIOS[name].command
+                ctx.fail(f"No such command '{name}': bench {shown} runs that scenario.")
         return super().resolve_command(ctx, args)
+
+
+def _about(name: str) -> str:
+    """The first line of a command's module, read without importing it."""
+    loader: Any = find_spec(f"{commands.__name__}.{name}").loader  # type: ignore[union-attr]
+    source = loader.get_source(f"{commands.__name__}.{name}")
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
 @click.group(cls=Bench, context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,30 +77,6 @@ def cli() -> None:
     Exit status: 0; 1 if a --fail-over gate is crossed or no model answers; 2 for a wrong command
     line; 130 after Ctrl-C.
     """
-
-
-for command in (
-    listing,
-    plan,
-    runaway,
-    recover,
-    denied,
-    duplicate,
-    destructive,
-    publish,
-    long_command,
-    resume,
-    cancel,
-    latency,
-    subagent_command,
-    done,
-    growth,
-    stop_command,
-    budgets,
-    outer,
-    everything,
-):
-    cli.add_command(command)
 
 
 class _Ended:

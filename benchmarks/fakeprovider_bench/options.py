@@ -1,8 +1,9 @@
-"""What is typed on the command line: amounts of money, and lists of limits."""
+"""What is typed on the command line, and the decorator that makes a function a command."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -12,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import click
 from click.core import ParameterSource
 
+from fakeprovider.registry import Registry
 from fakeprovider_bench.output.tables import Form
 from fakeprovider_harness.models.connection import endpoint
 
@@ -109,8 +111,6 @@ USDS: Several[Decimal] = Several(USD)
 COUNTS: Several[int] = Several(COUNT)
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 PRICE_IN = "2.00"  # USD per million input tokens: the prices of the published figures
 PRICE_OUT = "12.00"  # USD per million output tokens
 MOST_PADDING = 1_000_000  # tokens: as long as the longest windows there are
@@ -203,40 +203,64 @@ OURS = ("base_url", "protocol", "stream", "base_tokens", "trace", "prompt_cache"
 """Options that only our own harness, or the endpoint that it asks, can follow."""
 
 
-def drivable(command: F) -> F:
-    """Let the command take `-- COMMAND`: somebody else's harness in place of ours."""
-    argument = click.argument("command", nargs=-1, type=click.UNPROCESSED)
-    return argument(command)
+COMMANDS: Registry[click.Command] = Registry("bench command")
+"""The commands whose modules were imported: `cli` imports the one that is called."""
+
+_DRIVABLE = click.argument("command", nargs=-1, type=click.UNPROCESSED)
+_CACHEABLE = click.option(
+    "--prompt-cache",
+    is_flag=True,
+    help="Run each policy again with a simulated prompt cache; reads cost a tenth of input, "
+    "writes (where a service charges them) a quarter more.",
+)
 
 
-def cacheable(command: F) -> F:
-    """Let the command run each policy a second time, with a prompt cache."""
-    option = click.option(
-        "--prompt-cache",
-        is_flag=True,
-        help="Run each policy again with a simulated prompt cache; reads cost a tenth of input, "
-        "writes (where a service charges them) a quarter more.",
-    )
-    return option(command)
+def bench_command(
+    *, drivable: bool = False, cacheable: bool = False, shared: bool = True
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function the command of its module: of that name, with its docstring as short help.
+
+    `drivable` lets it take `-- COMMAND`, somebody else's harness in place of ours; `cacheable`
+    lets it run each policy a second time, with a prompt cache; `shared` gives it the options that
+    all scenarios share, as one argument `options`.
+    """
+
+    def register(function: Callable[..., Any]) -> click.Command:
+        own = function.__dict__.pop("__click_params__", [])
+        decorated = _collecting(function) if shared else function
+        for option in reversed(_OPTIONS if shared else ()):
+            decorated = option(decorated)
+        if cacheable:
+            decorated = _CACHEABLE(decorated)
+        if drivable:
+            decorated = _DRIVABLE(decorated)
+        decorated.__dict__.setdefault("__click_params__", []).extend(own)
+        name = function.__module__.rpartition(".")[2]
+        about = first_line(sys.modules[function.__module__].__doc__)
+        return COMMANDS.add(name, click.command(name, short_help=about)(decorated))
+
+    return register
 
 
-def run_options(command: F) -> F:
-    """Add the shared options; the command receives one `options` argument for all of them."""
+def first_line(docstring: str | None) -> str:
+    """What a module says of itself."""
+    return (docstring or "").partition("\n")[0]
 
-    @functools.wraps(command)
+
+def _collecting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with one `options` argument in place of all that are shared."""
+
+    @functools.wraps(function)
     def collect(**kwargs: Any) -> Any:
         kwargs.setdefault("command", ())
         kwargs.setdefault("prompt_cache", False)
         kwargs["form"] = _form(kwargs)
         if kwargs["command"]:
             _refuse_ours(click.get_current_context())
-        shared = {name: kwargs.pop(name) for name in Options.__dataclass_fields__}
-        return command(options=Options(**shared), **kwargs)
+        options = {name: kwargs.pop(name) for name in Options.__dataclass_fields__}
+        return function(options=Options(**options), **kwargs)
 
-    decorated: Any = collect
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]  # click's decorators are untyped here
+    return collect
 
 
 def _form(kwargs: dict[str, Any]) -> Form:

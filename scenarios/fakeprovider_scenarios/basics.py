@@ -52,6 +52,7 @@ DESTRUCTIVE = scenario(
 
 SLOW = scenario(
     name="slow",
+    shown_by="cancel",
     about="scans an archive for three seconds, with progress every half second",
     expect="a cancellation ends the tool at once and the run is resumable",
     task="Are there any errors in the archive?",

@@ -117,6 +117,7 @@ def coding_tools(workspace: Workspace, protected: Sequence[str] = ()) -> list[To
 
 FIXER = scenario(
     name="fixer",
+    shown_by="done",
     about="fixes the code in two steps, running the tests after each",
     expect="completed and verified",
     task=TASK,
@@ -206,6 +207,7 @@ def survey(parts: int = PARTS, script: str = "survey") -> Scenario:
     """The task with so many parts."""
     return Scenario(
         name="survey",
+        shown_by="growth",
         script=script,
         about=f"reads {parts} logs one by one and adds up what they say",
         expect="completed; what is left out of the prompts decides whether the sum is right",
@@ -252,6 +254,7 @@ def finished(workspace: Workspace, claim: Claim) -> Verdict:
 
 PLANNED = scenario(
     name="planned",
+    shown_by="outer",
     script="worker",
     about="does one item of a plan file each time it is asked",
     expect="the plan is empty after three rounds, and every item's file is there",

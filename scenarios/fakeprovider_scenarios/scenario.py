@@ -21,7 +21,7 @@ class Scenario:
 
     `script` names what the provider plays, `about` says in a line what it shows, `ends` whether
     the script ends by itself (if not, a run needs a limit), `expect` what a sound harness makes
-    of it, in words.
+    of it, in words, `shown_by` the bench command that runs it, if it has another name.
     """
 
     name: str
@@ -33,6 +33,12 @@ class Scenario:
     system: str = SYSTEM
     files: Mapping[str, str] = field(default_factory=lambda: FILES)
     tools: Callable[[Workspace], list[Tool]] = file_tools
+    shown_by: str = ""
+
+    @property
+    def command(self) -> str:
+        """The bench command that runs it."""
+        return self.shown_by or self.name
 
     def workspace(self) -> Workspace:
         """A fresh workspace with this scenario's files; use it as a context manager."""
@@ -61,6 +67,7 @@ def scenario(
     expect: str,
     *,
     script: str = "",
+    shown_by: str = "",
     ends: bool = True,
     task: str = TASK,
     system: str = SYSTEM,
@@ -68,7 +75,8 @@ def scenario(
     tools: Callable[[Workspace], list[Tool]] = file_tools,
 ) -> Scenario:
     """Register a scenario; its script has the same name unless `script` is another."""
-    return register(Scenario(name, script or name, about, expect, ends, task, system, files, tools))
+    made = Scenario(name, script or name, about, expect, ends, task, system, files, tools, shown_by)
+    return register(made)
 
 
 def variant(base: Scenario, name: str, about: str, expect: str, *, ends: bool = True) -> Scenario:

@@ -12,6 +12,7 @@ from fakeprovider_scenarios.workspace import Workspace
 
 STALLED = scenario(
     name="stalled",
+    shown_by="stop",
     about="falls silent on its second turn, with the socket open",
     expect="ended by the deadline, resumable; what was sent is charged",
     ends=False,
@@ -19,6 +20,7 @@ STALLED = scenario(
 
 CYCLE = scenario(
     name="cycle",
+    shown_by="stop",
     about="lists, reads one file, reads another, for ever",
     expect="found as a loop, nudged once, stopped",
     ends=False,
@@ -47,6 +49,7 @@ def job_status(workspace: Workspace) -> Tool:
 
 POLLING = scenario(
     name="polling",
+    shown_by="stop",
     about="asks how far a job is until it is done",
     expect="completed: the same call with another answer is no loop",
     task="Tell me when job 1 is done.",
@@ -73,6 +76,7 @@ def search_files(workspace: Workspace) -> Tool:
 
 FRUITLESS = scenario(
     name="fruitless",
+    shown_by="stop",
     about="searches for one word after another and never finds any",
     expect="stopped for lack of progress, with the last calls for a person to see",
     ends=False,
@@ -81,6 +85,7 @@ FRUITLESS = scenario(
 
 EMPTY = scenario(
     name="empty",
+    shown_by="stop",
     about="lists the files, then has nothing to say",
     expect="asked once more, then stopped; never completed",
     ends=False,
@@ -88,6 +93,7 @@ EMPTY = scenario(
 
 TRUNCATED = scenario(
     name="truncated",
+    shown_by="stop",
     about="asks to delete a file whose name is cut off, for ever",
     expect="stopped after three; nothing is deleted",
     ends=False,
@@ -95,6 +101,7 @@ TRUNCATED = scenario(
 
 MALFORMED = scenario(
     name="malformed",
+    shown_by="stop",
     about="sends arguments that do not parse, for ever",
     expect="stopped after three; nothing is run",
     ends=False,
@@ -102,6 +109,7 @@ MALFORMED = scenario(
 
 CHATTER = scenario(
     name="chatter",
+    shown_by="stop",
     about="says three hundred words with each call, for ever",
     expect="stopped by a limit on output or money",
     ends=False,
@@ -109,6 +117,7 @@ CHATTER = scenario(
 
 SPENDER = scenario(
     name="spender",
+    shown_by="stop",
     about="starts three sub-agents on every turn, which do the same",
     expect="stopped by one budget for the whole tree, which is not overshot",
     ends=False,
@@ -116,6 +125,7 @@ SPENDER = scenario(
 
 FLAKY = scenario(
     name="flaky",
+    shown_by="stop",
     about="answers at the third attempt only, from the second turn on",
     expect="completed with retries; without, a stop that can be resumed",
 )
@@ -142,6 +152,7 @@ def fetch_page(workspace: Workspace) -> Tool:
 
 SHAKY = scenario(
     name="shaky",
+    shown_by="stop",
     about="fetches eight pages with a tool that fails at every first try",
     expect="completed: each error is followed by a success",
     task="Read all eight pages.",
@@ -158,6 +169,7 @@ def files(parts: int = 99) -> Mapping[str, str]:
 
 OVERFLOW = scenario(
     name="overflow",
+    shown_by="stop",
     about="reads one long file after another, for ever",
     expect="stopped before the context is full, and resumable",
     ends=False,

@@ -1,4 +1,4 @@
-"""`bench budgets`: a budget that is checked after each turn, and one that is kept."""
+"""The same runaway under the same budgets, plain and reserved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import Decimal
 import click
 import msgspec
 
-from fakeprovider_bench.options import USDS, Options, run_options
+from fakeprovider_bench.options import USDS, Options, bench_command
 from fakeprovider_bench.output.tables import usd
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
@@ -21,7 +21,7 @@ BUDGETS = tuple(Decimal(mills) / 1000 for mills in (5, 10, 15, 20, 30, 40, 50, 6
 OUTPUT = 256  # tokens that each reply may have
 
 
-@click.command()
+@bench_command()
 @click.option(
     "--budget",
     type=USDS,
@@ -29,7 +29,6 @@ OUTPUT = 256  # tokens that each reply may have
     show_default=True,
     help="Budgets in USD, two rows each.",
 )
-@run_options
 def budgets(budget: tuple[Decimal, ...], options: Options) -> None:
     """The same runaway under the same budgets, plain and reserved.
 

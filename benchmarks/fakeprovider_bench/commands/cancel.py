@@ -1,4 +1,4 @@
-"""`bench cancel`: Stop pressed while a tool runs, and what the signal reaches."""
+"""Stop pressed while a tool that takes three seconds runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import click
 import msgspec
 
-from fakeprovider_bench.options import SECONDS, Options, run_options
+from fakeprovider_bench.options import SECONDS, Options, bench_command
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, to_row
 from fakeprovider_bench.session import conditions, report_of, show
@@ -24,7 +24,7 @@ PUBLISHED = "published for the original harness: cancelled at 1202 ms, uncancell
 REASON = "user pressed Stop"
 
 
-@click.command()
+@bench_command()
 @click.option(
     "--at",
     type=SECONDS,
@@ -32,7 +32,6 @@ REASON = "user pressed Stop"
     show_default=True,
     help="Seconds after the start of the run at which Stop is pressed.",
 )
-@run_options
 def cancel(at: float, options: Options) -> None:
     """Stop pressed while a tool that takes three seconds runs.
 

@@ -1,13 +1,12 @@
-"""`bench done`: four programmers who say that they are done, and what makes it true."""
+"""Four ways to say "done", with and without a check."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import click
 import msgspec
 
-from fakeprovider_bench.options import Options, run_options
+from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, run_watched
@@ -26,8 +25,7 @@ NOTE = (
 )
 
 
-@click.command(short_help='Four ways to say "done", with and without a check.')
-@run_options
+@bench_command()
 def done(options: Options) -> None:
     """Declared, gamed, circled and real: four ways to say "done", with and without a check.
 

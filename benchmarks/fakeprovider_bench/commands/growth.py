@@ -1,4 +1,4 @@
-"""`bench growth`: one long task, and what each way to cut its history costs and loses."""
+"""What flattens the bill of one long task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import click
 import msgspec
 
-from fakeprovider_bench.options import COUNT, Options, run_options
+from fakeprovider_bench.options import COUNT, Options, bench_command
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, Weighing, Weight, to_row
 from fakeprovider_bench.session import conditions, report_of, show
@@ -79,7 +79,7 @@ WAYS = (
 )
 
 
-@click.command(short_help="What flattens the bill of one long task.")
+@bench_command()
 @click.option(
     "--parts",
     type=click.IntRange(LEAST, MOST),
@@ -94,7 +94,6 @@ WAYS = (
     show_default=True,
     help="Tokens of prompt and reply at which a policy cuts.",
 )
-@run_options
 def growth(parts: int, window: int, options: Options) -> None:
     """What flattens the bill: one long task under each way to cut the history.
 

@@ -1,4 +1,4 @@
-"""`bench latency`: who uses the time, and how long a person looks at nothing."""
+"""Who uses the time, and how long nothing is seen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import click
 import msgspec
 
-from fakeprovider_bench.options import Count, Options, Several, run_options
+from fakeprovider_bench.options import Count, Options, Several, bench_command
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, run_policy
@@ -25,7 +25,7 @@ NOTE = (
 )
 
 
-@click.command(short_help="Who uses the time, and how long nothing is seen.")
+@bench_command()
 @click.option(
     "--latency",
     type=Several(Count(LONGEST)),
@@ -33,7 +33,6 @@ NOTE = (
     show_default=True,
     help="Milliseconds that the provider waits before each reply, one row each.",
 )
-@run_options
 def latency(latency: tuple[int, ...], options: Options) -> None:
     """Three turns against a slow provider: N times its latency, and the harness's own share."""
     if options.base_url:

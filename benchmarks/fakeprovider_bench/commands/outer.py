@@ -1,4 +1,4 @@
-"""`bench outer`: the loops around the loop, with models that finish, never finish, lie and talk."""
+"""ralph, loop and goal: cost per iteration, why each stops."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import click
 import msgspec
 
-from fakeprovider_bench.options import Options, run_options
+from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.report import Report, Row, StopCell
 from fakeprovider_bench.runner import Conditions, effects
 from fakeprovider_bench.session import conditions, report_of, show
@@ -61,8 +60,7 @@ class Case:
     work: Work
 
 
-@click.command(short_help="ralph, loop and goal: cost per iteration, why each stops.")
-@run_options
+@bench_command()
 def outer(options: Options) -> None:
     """ralph, loop and goal: when each starts, what an iteration costs, and why each stopped.
 

@@ -1,4 +1,4 @@
-"""`bench resume`: a real process is killed, another one goes on, nothing is done twice."""
+"""A process killed with SIGKILL; another one goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from fakeprovider_bench.options import COUNT, Options, run_options
+from fakeprovider_bench.options import COUNT, Options, bench_command
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.restart import Spec, store_path
 from fakeprovider_bench.runner import Conditions, to_row
@@ -25,7 +25,7 @@ KILL_AFTER = 2  # turns
 SECONDS = 60
 
 
-@click.command(short_help="A process killed with SIGKILL; another one goes on.")
+@bench_command()
 @click.option(
     "--kill-after",
     type=COUNT,
@@ -33,7 +33,6 @@ SECONDS = 60
     show_default=True,
     help="Turns after which the first process gets SIGKILL.",
 )
-@run_options
 def resume(kill_after: int, options: Options) -> None:
     """A process killed with SIGKILL after turn 2; another process resumes the run from disk.
 

@@ -1,4 +1,4 @@
-"""`bench stop`: each stop condition, on what it must stop and on what it must let finish."""
+"""Each stop condition: what it must stop, what it must spare."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from fakeprovider_bench.commands.subagent import research
-from fakeprovider_bench.options import Options, run_options
+from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.output.pairs import render_pairs
 from fakeprovider_bench.output.tables import render
 from fakeprovider_bench.policies import Policy, approve_all
@@ -96,8 +96,7 @@ TRIALS = (
 )
 
 
-@click.command("stop", short_help="Each stop condition: what it must stop, what it must spare.")
-@run_options
+@bench_command()
 def stop_command(options: Options) -> None:
     """Every stop condition on the scenario that it is there for, and on one that it must spare.
 

@@ -1,13 +1,12 @@
-"""`bench subagent`: the same question in one transcript, and left to a sub-agent."""
+"""One transcript against a sub-agent; one that runs away."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import click
 import msgspec
 
-from fakeprovider_bench.options import Options, run_options
+from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, run_policy
@@ -24,10 +23,7 @@ NOTE = (
 )
 
 
-@click.command(
-    name="subagent", short_help="One transcript against a sub-agent; one that runs away."
-)
-@run_options
+@bench_command()
 def subagent_command(options: Options) -> None:
     """A question answered in one transcript, by a sub-agent, and by one that runs away."""
     show(report(options), options)

@@ -1,4 +1,4 @@
-"""`bench runaway`: what a loop that never ends costs under each way of ending it."""
+"""What a loop that never ends costs under each stop policy."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ from decimal import Decimal
 
 import click
 
-from fakeprovider_bench.options import (
-    COUNT,
-    COUNTS,
-    USDS,
-    Options,
-    cacheable,
-    drivable,
-    run_options,
-)
+from fakeprovider_bench.options import COUNT, COUNTS, USDS, Options, bench_command
 from fakeprovider_bench.policies import Policy, budgets, caps, prompt_only, token_limits
 from fakeprovider_bench.report import Report
 from fakeprovider_bench.session import bench, show
@@ -35,7 +27,7 @@ PROMPT_NOTE = (
 )
 
 
-@click.command()
+@bench_command(drivable=True, cacheable=True)
 @click.option("--cap", type=COUNTS, help="Turn caps, one row each: 8,20,50,100.")
 @click.option("--budget", type=USDS, help="Budgets in USD, one row each: 0.01,0.05,0.10.")
 @click.option("--max-tokens", type=COUNTS, help="Limits on all tokens, one row each: 10k,50k.")
@@ -46,9 +38,6 @@ PROMPT_NOTE = (
     show_default=True,
     help="Turns that the prompt-only row asks for in its system prompt.",
 )
-@drivable
-@cacheable
-@run_options
 def runaway(
     cap: tuple[int, ...] | None,
     budget: tuple[Decimal, ...] | None,
@@ -68,12 +57,10 @@ def runaway(
     if not cap and not budget and not max_tokens:
         raise click.UsageError(NO_LIMIT)
     policies = _asked(cap or (), budget or (), max_tokens or ())
-    show(runaway_report(options, policies, prompt_cap), options)
+    show(report(options, policies, prompt_cap), options)
 
 
-def runaway_report(
-    options: Options, policies: list[Policy], prompt_cap: int = ASKED_IN_PROMPT
-) -> Report:
+def report(options: Options, policies: list[Policy], prompt_cap: int = ASKED_IN_PROMPT) -> Report:
     """One row per policy; a single turn cap is shown beside what it might be weighed against."""
     notes = []
     stop = policies[0].stop
@@ -99,53 +86,3 @@ def _asked(
 def _weighed(cap: int) -> list[Policy]:
     """What a user would weigh one cap against, each under that cap too."""
     return [*budgets(WEIGHED_BUDGETS, cap), *token_limits(WEIGHED_TOKENS, cap)]
-
-
-CAPS = (20, 50)
-
-
-@click.command("long", short_help="Forty turns of real progress, which a cap of 20 cuts.")
-@click.option(
-    "--cap",
-    type=COUNTS,
-    default=",".join(map(str, CAPS)),
-    show_default=True,
-    help="Turn caps, a row each.",
-)
-@drivable
-@cacheable
-@run_options
-def long_command(cap: tuple[int, ...], options: Options) -> None:
-    """Forty turns of real progress: what a cap of 20 cuts and a cap of 50 lets through.
-
-    \b
-    bench long            cut in the middle, and completed
-    bench long -- CMD     does your own harness let honest work finish?
-    """
-    show(long_report(options, cap), options)
-
-
-def long_report(options: Options, cap: tuple[int, ...] = CAPS) -> Report:
-    """One row per cap."""
-    return bench(find("long"), caps(cap), options)
-
-
-@click.command()
-@click.option("--cap", type=COUNTS, default="20", show_default=True, help="Turn caps, a row each.")
-@drivable
-@cacheable
-@run_options
-def plan(cap: tuple[int, ...], options: Options) -> None:
-    """The run in which everything goes right: list, read, answer.
-
-    \b
-    bench plan            three turns under a cap of 20
-    bench plan --cap 2,3  where a cap cuts it, and where it just fits
-    bench plan -- CMD     your own harness, in any language, through LLM_BASE_URL
-    """
-    show(plan_report(options, cap), options)
-
-
-def plan_report(options: Options, cap: tuple[int, ...] = (20,)) -> Report:
-    """One row per cap."""
-    return bench(find("plan"), caps(cap), options)
