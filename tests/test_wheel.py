@@ -15,6 +15,7 @@ import pytest
 from foreign import Environment
 
 OURS = ["fakeprovider", "fakeprovider_bench", "fakeprovider_harness", "fakeprovider_scenarios"]
+OFFLINE = ("--no-deps", "--no-index", "--no-compile")
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +34,7 @@ def pip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def environment(tmp_path: Path, pip: Path) -> Environment:
     """An empty environment that is lent the packages of this one."""
-    made = Environment.of_pip(tmp_path / "venv", pip, "--no-deps", "--no-index")
+    made = Environment.of_pip(tmp_path / "venv", pip, *OFFLINE)
     foreign.borrow_packages(made, tmp_path / "borrowed", without=())
     return made
 
@@ -90,17 +91,24 @@ def test_an_installed_distribution_of_the_old_names_outlives_ours(
     for owner in sorted(wheels, key=lambda owner: owner != first):
         environment.install(wheels[owner])
         if owner == "theirs":
-            theirs = _theirs(environment)
-    assert _theirs(environment) == theirs
-    foreign.check_commands(environment, repository)
+            theirs = foreign.their_files(environment)
+    assert foreign.their_files(environment) == theirs
+    foreign.check_bench(environment, repository)
     foreign.check_suite(environment, repository, plugin=True)
     environment.uninstall("fakeprovider")
     foreign.check_nothing_of_ours(environment)
-    assert _theirs(environment) == theirs
+    assert foreign.their_files(environment) == theirs
     foreign.check_suite(environment, repository, plugin=False)
 
 
-def _theirs(environment: Environment) -> dict[Path, str]:
-    """The files of the distribution that has the old names."""
-    places = [environment.packages / name for name in (*foreign.NAMES, "harness-1.0.dist-info")]
-    return foreign.digests(*places)
+def test_without_pytest_everything_works_but_what_runs_a_suite_and_that_says_what_to_install(
+    wheel: Path, pip: Path, tmp_path: Path
+) -> None:
+    environment = Environment.of_pip(tmp_path / "venv", pip, *OFFLINE)
+    foreign.borrow_packages(environment, tmp_path / "borrowed", without=["pytest"])
+    environment.install(wheel)
+    foreign.check_commands(environment, tmp_path)
+    assert "cap 50" in environment.run("bench", "runaway", "--cap", "50", cwd=tmp_path)
+    for command in ("done", "stop", "all"):
+        with pytest.raises(AssertionError, match=r"needs pytest, .*: pip install pytest"):
+            environment.run("bench", command, cwd=tmp_path)

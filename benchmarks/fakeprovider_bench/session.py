@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -41,6 +42,15 @@ class GateFailed(click.ClickException):
     """A row went over what the caller allowed; exit status 1."""
 
     exit_code = 1
+
+
+def require_pytest(command: str) -> None:
+    """Refuse a command that runs a real test suite where there is no pytest to run it."""
+    if find_spec("pytest") is None:
+        raise click.ClickException(
+            f"bench {command} runs a test suite and needs pytest, which is not installed here: "
+            "pip install pytest"
+        )
 
 
 @contextmanager

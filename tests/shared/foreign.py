@@ -73,6 +73,12 @@ def repository(folder: Path, *, folders: bool = False, packages: bool = False) -
     return folder
 
 
+def their_files(environment: Environment) -> dict[Path, str]:
+    """What stands in the packages of the distribution that has those names."""
+    places = (*NAMES, "harness-1.0.dist-info")
+    return digests(*(environment.packages / place for place in places))
+
+
 def digests(*folders: Path) -> dict[Path, str]:
     """What stands in these folders; what Python compiles is left out."""
     files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
@@ -160,13 +166,17 @@ def _installed() -> Iterator[tuple[str, Path]]:
 
 def check_commands(environment: Environment, repository: Path) -> None:
     """Every command of ours answers, in a repository that is none of ours."""
-    for command in (["fakeprovider"], ["fakeprovider-harness"], ["bench"]):
-        assert "Usage:" in environment.run(*command, "--help", cwd=repository)
-    harness = environment.run("python", "-m", "fakeprovider_harness", "--help", cwd=repository)
-    assert "Usage:" in harness
-    for path in ("", "."):
-        printed = environment.run("bench", "plan", "--json", cwd=repository, PYTHONPATH=path)
-        assert json.loads(printed)["rows"]
+    assert "Usage:" in environment.run("fakeprovider", "--help", cwd=repository)
+    assert "Usage:" in environment.run("fakeprovider-harness", "--help", cwd=repository)
+    module = environment.run("python", "-m", "fakeprovider_harness", "--help", cwd=repository)
+    assert "Usage:" in module
+    check_bench(environment, repository)
+
+
+def check_bench(environment: Environment, repository: Path) -> None:
+    """The bench runs where the names of the repository come first."""
+    printed = environment.run("bench", "plan", "--json", cwd=repository, PYTHONPATH=".")
+    assert json.loads(printed)["rows"]
 
 
 def check_suite(environment: Environment, repository: Path, *, plugin: bool) -> None:

@@ -1,4 +1,4 @@
-"""The lowest versions that pyproject.toml admits, without the test extra: do the commands work?
+"""The lowest versions that pyproject.toml admits, with pytest and no other extra: does it work?
 
 Each `name>=X` becomes the newest `X.*` in an environment of its own.
 """
@@ -30,9 +30,10 @@ def test_it(fake_provider):
 
 def lowest() -> list[str]:
     """The constraints."""
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    found = filter(None, map(BOUND.match, wanted))
-    return [f"{bound[1]}=={bound[2]}.*" for bound in found]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["pytest"]]
+    bounds = filter(None, map(BOUND.match, wanted))
+    return [f"{bound[1]}=={bound[2]}.*" for bound in bounds]
 
 
 def commands(bin_: Path, test: Path) -> list[list[str]]:
@@ -62,7 +63,7 @@ def main() -> int:
         constraints, test = place / "lowest.txt", place / "test_it.py"
         constraints.write_text("\n".join(lowest()))
         test.write_text(TEST)
-        install = [str(bin_ / "pip"), "install", "-q", "-c", str(constraints), str(ROOT)]
+        install = [str(bin_ / "pip"), "install", "-q", "-c", str(constraints), f"{ROOT}[pytest]"]
         if subprocess.run(install, check=False).returncode != 0:
             print("lowest versions: CANNOT BE INSTALLED here")
             return 0

@@ -29,7 +29,7 @@ from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.output.tables import render
 from fakeprovider_bench.policies import caps
 from fakeprovider_bench.report import Report
-from fakeprovider_bench.session import judge
+from fakeprovider_bench.session import judge, require_pytest
 
 CAPS = (8, 20, 50, 100)
 
@@ -37,6 +37,7 @@ CAPS = (8, 20, 50, 100)
 @bench_command(cacheable=True)
 def everything(options: Options) -> None:
     """Every scenario under the policies that matter for it; JSON is a list of reports."""
+    require_pytest("all")
     reports: list[Report] = []
     for make in _makers(options):
         report = make(options)

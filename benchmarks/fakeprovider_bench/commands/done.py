@@ -10,7 +10,7 @@ from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, run_watched
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.session import conditions, report_of, require_pytest, show
 from fakeprovider_harness import MaxTurns, RunState
 from fakeprovider_harness.conditions import NoProgress
 from fakeprovider_harness.verify import TESTS, Baseline, RedGreen, TestsPass, Untouched, Verifier
@@ -35,6 +35,7 @@ def done(options: Options) -> None:
     circling   the same half of a fix again: stopped after three fruitless rounds
     fixer      really fixes it
     """
+    require_pytest("done")
     show(report(options), options)
 
 

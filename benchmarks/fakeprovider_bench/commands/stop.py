@@ -16,7 +16,7 @@ from fakeprovider_bench.output.tables import render
 from fakeprovider_bench.policies import Policy, approve_all
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, run_policy
-from fakeprovider_bench.session import conditions, judge, report_of
+from fakeprovider_bench.session import conditions, judge, report_of, require_pytest
 from fakeprovider_harness import (
     ActiveTime,
     Condition,
@@ -103,6 +103,7 @@ def stop_command(options: Options) -> None:
     A condition that fires on everything is no better than one that never fires. Exit status 1 if
     any row is not as it must be.
     """
+    require_pytest("stop")
     made = report(options)
     if options.form in ("table", "markdown"):
         render_pairs(made, options.form)
