@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Call, Conversation, Message, Offered
 from fakeprovider.fitting.arguments import parsed
-from fakeprovider.yamlscripts.conditions import Pattern
+from fakeprovider.yamlscripts.patterns import Pattern
 
 Request: TypeAlias = dict[str, Any]
 """`{"model", "tools", "messages"}`, plain JSON."""

@@ -10,15 +10,14 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.faults import BadFault, plan
 from fakeprovider.faults.kind import Need
 from fakeprovider.fitting.tool_mapping import Closing, Target
-from fakeprovider.recording.requests import Volatile
-from fakeprovider.replies import Pace, Reply, ToolCall, call
-from fakeprovider.yamlscripts.conditions import Condition, SlowPattern, condition
+from fakeprovider.replies import Pace, ToolCall, call
+from fakeprovider.yamlscripts.conditions import Predicate, predicate
 from fakeprovider.yamlscripts.impossible import check_possible
 from fakeprovider.yamlscripts.language import ANSWER, KINDS, SPEECH
 from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.program import END, Case, Program, Turn, YamlScript
-from fakeprovider.yamlscripts.recorded import RecordedScript, whole_requests
-from fakeprovider.yamlscripts.speech import Rendering, fault, pace_of, speech, templated
+from fakeprovider.yamlscripts.recorded import RecordedScript, recording
+from fakeprovider.yamlscripts.speech import Rendering, fault, script_pace, speech, templated
 
 MOST_TURNS = 100_000
 """Turns of one script, blocks that are repeated counted as often as they are."""
@@ -36,14 +35,14 @@ def compiled(document: Node, name: str, problems: Problems) -> FileScript | None
         problems.add(document.key_lines[kinds[1]], f"a script has {several}, not both")
         return None
     if kinds == ["recorded"]:
-        return _recording(document, name, problems)
+        return recording(document, name, problems)
     return _program(document, name, problems)
 
 
 def _program(document: Node, name: str, problems: Problems) -> YamlScript | None:
     before = len(problems.found)
     written = document.value
-    layout = _Layout(problems, _pace(document, problems))
+    layout = _Layout(problems, script_pace(document, problems))
     if "rules" in written:
         layout.rules(document.fields["rules"])
     else:
@@ -65,45 +64,6 @@ def _program(document: Node, name: str, problems: Problems) -> YamlScript | None
         tools={asked: _target(one) for asked, one in written.get("tools", {}).items()},
         closing=_closing(written.get("closing", "")),
     )
-
-
-def _recording(document: Node, name: str, problems: Problems) -> RecordedScript | None:
-    before = len(problems.found)
-    written, exchanges = document.value, document.fields["recorded"].items
-    replies: list[Reply] = []
-    pace = _pace(document, problems)
-    for place, exchange in enumerate(exchanges):
-        if exchange.value.get("after", -1) >= place:
-            problems.add(exchange.key_lines["after"], f"this is exchange {place}: 'after' is less")
-        try:
-            # A recording says what was said: braces in it are no templates.
-            replies.append(speech(exchange.value, pace, literally=True).sample)
-        except ValueError as error:
-            problems.add(exchange.line, str(error))
-    if len(problems.found) > before:
-        return None
-    try:
-        return RecordedScript(
-            name=written.get("name", name),
-            description=written.get("description", ""),
-            requests=whole_requests(written["recorded"], replies),
-            replies=tuple(replies),
-            volatile=Volatile.of(written.get("volatile", [])),
-        )
-    except SlowPattern as error:
-        problems.add(document.key_lines["volatile"], str(error))
-        return None
-
-
-def _pace(document: Node, problems: Problems) -> Pace | None:
-    """The script's own pace."""
-    if "pace" not in document.fields:
-        return None
-    try:
-        return pace_of(document.value["pace"])
-    except ValueError as error:
-        problems.add(document.fields["pace"].line, str(error))
-        return None
 
 
 def _repeat_last(document: Node, layout: _Layout, problems: Problems) -> None:
@@ -260,8 +220,8 @@ def _flaw_of(said: Mapping[str, Any]) -> str:
 _CALLS: Mapping[Need | None, int] = {"a call": 1, "two calls": 2}
 
 
-def _when(written: Any) -> Condition | None:
-    return None if written == "else" else condition(written)
+def _when(written: Any) -> Predicate | None:
+    return None if written == "else" else predicate(written)
 
 
 def _target(written: str | Mapping[str, Any]) -> Target:

@@ -1,186 +1,243 @@
-"""Conditions of YAML scripts: from what stands in the file to a predicate of a conversation."""
+"""Conditions of YAML scripts.
+
+`@condition` registers a condition once: its name, what may stand after it, what it says in the
+docs and the JSON Schema, and the predicate of a conversation that it becomes. Where it says
+something about numbers of turns, about results or about other conditions, it also says what it
+comes to in a `Situation`, so that what can never hold is refused when the file is read.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import regex
+from fakeprovider.conversation import Conversation
+from fakeprovider.registry import Registry
+from fakeprovider.yamlscripts.matches import (
+    COUNT,
+    MATCHER,
+    RESULT,
+    TOOLS,
+    WORDS,
+    as_list,
+    count_match,
+    result_match,
+    text_match,
+)
+from fakeprovider.yamlscripts.shapes import Fields, ListOf, Named, Shape
 
-from fakeprovider.conversation import Conversation, Result
+Predicate: TypeAlias = Callable[[Conversation], bool]
+Compile: TypeAlias = Callable[[Any], Predicate]
+"""From what stands in the file to a predicate."""
 
-Condition: TypeAlias = Callable[[Conversation], bool]
-TextMatch: TypeAlias = Callable[[str], bool]
-ResultMatch: TypeAlias = Callable[[Result | None], bool]
-
-_ERROR = re.compile(r"\W*error\b", re.IGNORECASE)
+Verdict: TypeAlias = bool | None
+"""None: it depends on what the script cannot know."""
 
 
-def condition(written: Mapping[str, Any]) -> Condition:
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The part of a conversation that conditions can be decided by."""
+
+    turn: int
+    since_last_user: int
+    has_result: bool
+
+
+Decide: TypeAlias = Callable[[Any, Situation], Verdict]
+"""What the condition, as it stands in the file, comes to in a situation."""
+
+
+def _depends(written: Any, now: Situation) -> Verdict:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One kind of condition.
+
+    shape: what may stand after its name. about: what it says, in a line. counts: the number of a
+    `Situation` that it compares. nests: whether it holds other conditions.
+    """
+
+    shape: Shape
+    about: str
+    compile: Compile
+    decide: Decide = _depends
+    counts: str = ""
+    nests: bool = False
+
+
+CONDITIONS: Registry[Condition] = Registry("condition")
+"""All conditions by name."""
+
+
+def condition(
+    name: str,
+    shape: Shape,
+    about: str,
+    *,
+    decide: Decide = _depends,
+    counts: str = "",
+    nests: bool = False,
+) -> Callable[[Compile], Compile]:
+    """Decorator: register the function as the condition `name`."""
+
+    def register(compile: Compile) -> Compile:
+        CONDITIONS.add(name, Condition(shape, about, compile, decide, counts, nests))
+        return compile
+
+    return register
+
+
+def condition_shape() -> Fields:
+    """A mapping of conditions, all of which must hold."""
+    fields = {name: (kind.shape, kind.about) for name, kind in CONDITIONS.items()}
+    return Fields("a condition", fields, least=tuple(fields))
+
+
+CONDITION = Named("condition", condition_shape)
+
+
+def predicate(written: Mapping[str, Any]) -> Predicate:
     """All that is written must hold."""
-    parts = [_COMPILE[name](value) for name, value in written.items()]
+    return _every([CONDITIONS[name].compile(value) for name, value in written.items()])
+
+
+def _every(parts: list[Predicate]) -> Predicate:
     return lambda conversation: all(part(conversation) for part in parts)
 
 
-def count_match(written: Any) -> Callable[[int], bool]:
-    """A number, one of several, or a range."""
-    if isinstance(written, int):
-        return lambda number: number == written
-    if isinstance(written, list):
-        return lambda number: number in written
-    least, most = written.get("at_least", 0), written.get("at_most")
-    return lambda number: number >= least and (most is None or number <= most)
+def verdict(written: Mapping[str, Any], now: Situation) -> Verdict:
+    """What all that is written comes to in a situation."""
+    return _and(CONDITIONS[name].decide(value, now) for name, value in written.items())
 
 
-def text_match(written: Any) -> TextMatch:
-    """Text to contain, or contains, matches and equals, all of which must hold."""
-    if isinstance(written, str):
-        return lambda text: written in text
-    tests: list[TextMatch] = []
-    if "contains" in written:
-        words = _list(written["contains"])
-        tests.append(lambda text: all(word in text for word in words))
-    if "matches" in written:
-        pattern = Pattern(written["matches"])
-        tests.append(lambda text: pattern.search(text) is not None)
-    if "equals" in written:
-        whole = written["equals"]
-        tests.append(lambda text: bool(text == whole))
-    return lambda text: all(test(text) for test in tests)
+def _and(parts: Iterable[Verdict]) -> Verdict:
+    verdicts = set(parts)
+    return False if False in verdicts else None if None in verdicts else True
 
 
-def result_match(written: Any) -> ResultMatch:
-    """`any`, `none`, or what the result must be."""
-    if written == "any":
-        return lambda result: result is not None
-    if written == "none":
-        return lambda result: result is None
-    text = text_match(written)
-    tool, outcome = written.get("tool"), written.get("outcome")
-
-    def test(result: Result | None) -> bool:
-        return (
-            result is not None
-            and text(result.text)
-            and (tool is None or result.tool == tool)
-            and (outcome is None or outcome == outcome_of(result))
-        )
-
-    return test
+def _not(part: Verdict) -> Verdict:
+    return None if part is None else not part
 
 
-def outcome_of(result: Result) -> str:
-    """`error` where the protocol says so or the text begins with that word, else `ok`."""
-    return "error" if result.is_error or _ERROR.match(result.text) else "ok"
+def numbers_compared(written: Any, count: str) -> set[int]:
+    """The numbers that a condition compares a count with."""
+    numbers: set[int] = set()
+    for part in as_list(written):
+        for name, value in part.items():
+            if CONDITIONS[name].counts == count:
+                numbers |= set(_integers(value))
+            elif CONDITIONS[name].nests:
+                numbers |= numbers_compared(value, count)
+    return numbers
 
 
-def _list(value: Any) -> list[str]:
-    return value if isinstance(value, list) else [value]
+def _integers(written: Any) -> Iterator[int]:
+    yield from written.values() if isinstance(written, dict) else as_list(written)
 
 
-def _last_user(written: Any) -> Condition:
-    match = text_match(written)
-    return lambda conversation: match((conversation.user_messages or ("",))[-1])
+@condition(
+    "turn",
+    COUNT,
+    "The turn, from 0: a number, one of several, or a range.",
+    decide=lambda written, now: count_match(written)(now.turn),
+    counts="turn",
+)
+def _turn(written: Any) -> Predicate:
+    match = count_match(written)
+    return lambda conversation: match(conversation.turn)
 
 
-def _any_result(written: Any) -> Condition:
+@condition(
+    "since_last_user",
+    COUNT,
+    "Turns since the user last spoke.",
+    decide=lambda written, now: count_match(written)(now.since_last_user),
+    counts="since_last_user",
+)
+def _since_last_user(written: Any) -> Predicate:
+    match = count_match(written)
+    return lambda conversation: match(conversation.since_last_user)
+
+
+def _decide_result(written: Any, now: Situation) -> Verdict:
+    if written in ("any", "none"):
+        return now.has_result is (written == "any")
+    return None if now.has_result else False
+
+
+@condition(
+    "last_result", RESULT, "The last tool result since the last turn.", decide=_decide_result
+)
+def _last_result(written: Any) -> Predicate:
+    match = result_match(written)
+    return lambda conversation: match(conversation.last_result)
+
+
+@condition("any_result", RESULT, "Any tool result since the last turn.", decide=_decide_result)
+def _any_result(written: Any) -> Predicate:
     match = result_match(written)
     if written == "none":
         return lambda conversation: not conversation.results
     return lambda conversation: any(map(match, conversation.results))
 
 
-def _counted(count: Callable[[Conversation], int]) -> Callable[[Any], Condition]:
-    def compiled(written: Any) -> Condition:
-        match = count_match(written)
-        return lambda conversation: match(count(conversation))
-
-    return compiled
+@condition("user", MATCHER, "The last thing the user said.")
+def _user(written: Any) -> Predicate:
+    match = text_match(written)
+    return lambda conversation: match((conversation.user_messages or ("",))[-1])
 
 
-def _last_result(written: Any) -> Condition:
-    match = result_match(written)
-    return lambda conversation: match(conversation.last_result)
-
-
-def _system(written: Any) -> Condition:
+@condition("system", MATCHER, "The system prompt.")
+def _system(written: Any) -> Predicate:
     match = text_match(written)
     return lambda conversation: match(conversation.system_text)
 
 
-def _seen(written: Any) -> Condition:
-    words = _list(written)
+@condition("seen", WORDS, "Text that stands in any message; of a list, each.")
+def _seen(written: Any) -> Predicate:
+    words = as_list(written)
     return lambda conversation: all(map(conversation.seen, words))
 
 
-def _offers(written: Any) -> Condition:
-    names = _list(written)
+@condition("offers", TOOLS, "A tool that the client offers; of a list, each.")
+def _offers(written: Any) -> Predicate:
+    names = as_list(written)
     return lambda conversation: all(map(conversation.offers, names))
 
 
-def _all(written: Any) -> Condition:
-    parts = [condition(one) for one in written]
-    return lambda conversation: all(part(conversation) for part in parts)
+@condition(
+    "all",
+    ListOf(CONDITION),
+    "All of these conditions.",
+    decide=lambda written, now: _and(verdict(part, now) for part in written),
+    nests=True,
+)
+def _all_of(written: Any) -> Predicate:
+    return _every([predicate(part) for part in written])
 
 
-def _any(written: Any) -> Condition:
-    parts = [condition(one) for one in written]
+@condition(
+    "any",
+    ListOf(CONDITION),
+    "At least one of these conditions.",
+    decide=lambda written, now: _not(_and(_not(verdict(part, now)) for part in written)),
+    nests=True,
+)
+def _any_of(written: Any) -> Predicate:
+    parts = [predicate(part) for part in written]
     return lambda conversation: any(part(conversation) for part in parts)
 
 
-def _not(written: Any) -> Condition:
-    part = condition(written)
+@condition(
+    "not",
+    CONDITION,
+    "Not this condition.",
+    decide=lambda written, now: _not(verdict(written, now)),
+    nests=True,
+)
+def _not_this(written: Any) -> Predicate:
+    part = predicate(written)
     return lambda conversation: not part(conversation)
-
-
-_COMPILE: Mapping[str, Callable[[Any], Condition]] = {
-    "turn": _counted(lambda conversation: conversation.turn),
-    "since_last_user": _counted(lambda conversation: conversation.since_last_user),
-    "last_result": _last_result,
-    "any_result": _any_result,
-    "user": _last_user,
-    "system": _system,
-    "seen": _seen,
-    "offers": _offers,
-    "all": _all,
-    "any": _any,
-    "not": _not,
-}
-
-
-SECONDS = 0.1
-"""Time that one search may take: a fair pattern needs a thousandth of it."""
-
-BadPattern = regex.error
-
-
-class SlowPattern(ValueError):
-    """A pattern that took too long: it backtracks, as `^(a|aa)+$` does."""
-
-
-class Pattern:
-    """A compiled pattern; raises `BadPattern` for one that cannot be compiled."""
-
-    def __init__(self, written: str) -> None:
-        self._compiled = regex.compile(written)
-
-    def search(self, text: str) -> regex.Match[str] | None:
-        """Its first match, if any. Raises `SlowPattern`."""
-        try:
-            return self._compiled.search(text, timeout=SECONDS)
-        except TimeoutError:
-            raise self._too_slow(text) from None
-
-    def replace(self, text: str, by: str) -> str:
-        """The text with `by`, as it is, in place of each match. Raises `SlowPattern`."""
-        try:
-            return self._compiled.sub(lambda match: by, text, timeout=SECONDS)
-        except TimeoutError:
-            raise self._too_slow(text) from None
-
-    def _too_slow(self, text: str) -> SlowPattern:
-        return SlowPattern(
-            f"the pattern {self._compiled.pattern!r} took more than {SECONDS:g} s on a text of "
-            f"{len(text)} characters: it backtracks, so avoid repeats within repeats"
-        )

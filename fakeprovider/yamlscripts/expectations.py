@@ -1,16 +1,66 @@
-"""Expectations: what a request must be at a turn, and how it differs if it is not."""
+"""Expectations: what a request must be at a turn, and how it differs if it is not.
+
+`@expectation` registers one: its name, what may stand after it, what it says in the docs and the
+JSON Schema, and the function that tells the differences.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.yamlscripts.conditions import count_match, outcome_of, result_match, text_match
+from fakeprovider.registry import Registry
+from fakeprovider.yamlscripts.matches import (
+    COUNT,
+    MATCHER,
+    RESULT,
+    TOOL,
+    TOOLS,
+    WORDS,
+    as_list,
+    count_match,
+    outcome_of,
+    result_match,
+    text_match,
+)
+from fakeprovider.yamlscripts.shapes import Either, Fields, ListOf, OneOf, Shape
 
 Check: TypeAlias = Callable[[Conversation, Any], Iterator[str]]
+"""The differences, in words, between a conversation and what stands in the file."""
+
 _SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One kind of expectation: what may stand after its name, what it says in a line, its check."""
+
+    shape: Shape
+    about: str
+    check: Check
+
+
+EXPECTATIONS: Registry[Expectation] = Registry("expectation")
+"""All expectations by name."""
+
+
+def expectation(name: str, shape: Shape, about: str) -> Callable[[Check], Check]:
+    """Decorator: register the function as the expectation `name`."""
+
+    def register(check: Check) -> Check:
+        EXPECTATIONS.add(name, Expectation(shape, about, check))
+        return check
+
+    return register
+
+
+def expectation_shape() -> Fields:
+    """A mapping of expectations, all of which must be met."""
+    fields = {name: (kind.shape, kind.about) for name, kind in EXPECTATIONS.items()}
+    return Fields("an expectation", fields, least=tuple(fields))
 
 
 def drifted(script: str, turn: int, differences: list[str]) -> ApiError:
@@ -24,28 +74,33 @@ def differences(expected: Mapping[str, Any], conversation: Conversation) -> list
     return [
         difference
         for name, written in expected.items()
-        for difference in _CHECKS[name](conversation, written)
+        for difference in EXPECTATIONS[name].check(conversation, written)
     ]
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
-
-
+@expectation(
+    "tools", Either((TOOL, ListOf(TOOL, 0))), "Exactly the tools that are offered, in any order."
+)
 def _tools(conversation: Conversation, written: Any) -> Iterator[str]:
-    wanted = sorted({*_list(written)})
+    wanted = sorted({*as_list(written)})
     offered = sorted({tool.name for tool in conversation.tools})
     if wanted != offered:
         yield f"expected exactly the tools {wanted}, offered are {offered}"
 
 
+@expectation("offers", TOOLS, "Tools that are offered, beside others.")
 def _offers(conversation: Conversation, written: Any) -> Iterator[str]:
     offered = [tool.name for tool in conversation.tools]
-    for name in _list(written):
+    for name in as_list(written):
         if name not in offered:
             yield f"expected the tool {name!r} to be offered, offered are {offered}"
 
 
+@expectation(
+    "roles",
+    ListOf(OneOf(("system", "user", "assistant", "tool"))),
+    "The roles of all messages, in order; developer counts as system.",
+)
 def _roles(conversation: Conversation, written: list[str]) -> Iterator[str]:
     roles = [message.role for message in conversation.messages]
     for index, (wanted, role) in enumerate(zip(written, roles, strict=False)):
@@ -58,20 +113,23 @@ def _roles(conversation: Conversation, written: list[str]) -> Iterator[str]:
         yield f"message {len(written)} of role {roles[len(written)]!r} is one too many"
 
 
+@expectation("seen", WORDS, "Text that stands in any message.")
 def _seen(conversation: Conversation, written: Any) -> Iterator[str]:
-    for word in _list(written):
+    for word in as_list(written):
         if not conversation.seen(word):
             count = len(conversation.messages)
             yield f"expected {word!r} in some message, and none of the {count} contains it"
 
 
+@expectation("user", MATCHER, "The last thing the user said.")
 def _user(conversation: Conversation, written: Any) -> Iterator[str]:
-    said = conversation.user_messages[-1] if conversation.user_messages else ""
-    if not text_match(written)(said):
+    message = conversation.user_messages[-1] if conversation.user_messages else ""
+    if not text_match(written)(message):
         where = _last_index(conversation, "user")
-        yield f"message {where}, the user's last, is {_shown(said)}, expected {written!r}"
+        yield f"message {where}, the user's last, is {_shown(message)}, expected {written!r}"
 
 
+@expectation("last_result", RESULT, "The result of the last call.")
 def _last_result(conversation: Conversation, written: Any) -> Iterator[str]:
     result = conversation.last_result
     if result_match(written)(result):
@@ -86,26 +144,17 @@ def _last_result(conversation: Conversation, written: Any) -> Iterator[str]:
     )
 
 
+@expectation("prompt_tokens", COUNT, "The size of the prompt in tokens.")
 def _prompt_tokens(conversation: Conversation, written: Any) -> Iterator[str]:
     if not count_match(written)(conversation.prompt_tokens):
         yield f"the prompt has {conversation.prompt_tokens} tokens, expected {written!r}"
 
 
-def _list(value: Any) -> list[str]:
-    return value if isinstance(value, list) else [value]
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
 def _last_index(conversation: Conversation, role: str) -> int:
-    found = [index for index, one in enumerate(conversation.messages) if one.role == role]
-    return found[-1] if found else -1
-
-
-_CHECKS: Mapping[str, Check] = {
-    "tools": _tools,
-    "offers": _offers,
-    "roles": _roles,
-    "seen": _seen,
-    "user": _user,
-    "last_result": _last_result,
-    "prompt_tokens": _prompt_tokens,
-}
+    """The place of the last message of a role, -1 if there is none."""
+    places = [place for place, message in enumerate(conversation.messages) if message.role == role]
+    return places[-1] if places else -1

@@ -6,18 +6,19 @@ first turn, each time as it stood then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.fitting.tool_mapping import Closing, Target
 from fakeprovider.replies import Reply
 from fakeprovider.scripts.reply_sequence import ScriptRanOut, ran_out
-from fakeprovider.yamlscripts.conditions import Condition, SlowPattern
+from fakeprovider.yamlscripts.conditions import Predicate
 from fakeprovider.yamlscripts.expectations import differences, drifted
+from fakeprovider.yamlscripts.patterns import SlowPattern
 from fakeprovider.yamlscripts.speech import Speech
 from fakeprovider.yamlscripts.templates import Missing
 
@@ -34,7 +35,7 @@ class Case:
     """One reply to choose, when it holds (None: always), and where to go on ("": at the next)."""
 
     speech: Speech
-    when: Condition | None = None
+    when: Predicate | None = None
     goto: str = ""
 
 
@@ -89,7 +90,7 @@ class Program:
     def _fixed(self) -> tuple[list[int], int] | None:
         """The places in order until they repeat, and where they repeat from; None if it varies."""
         targets = [self.after_turn(place) for place in range(len(self.turns))]
-        if any(len(found) > 1 for found in targets):
+        if any(len(places) > 1 for places in targets):
             return None
         steps, place = [0], 0
         while place < len(self.turns):
@@ -128,7 +129,9 @@ class Program:
 
 def _as_it_was(conversation: Conversation, number: int) -> Conversation:
     """The conversation when turn `number` was asked for."""
-    spoken = [i for i, one in enumerate(conversation.messages) if one.role == "assistant"]
+    spoken = [
+        place for place, message in enumerate(conversation.messages) if message.role == "assistant"
+    ]
     first = len(spoken) - conversation.turn
     if first < 0:
         raise Lost(
@@ -140,14 +143,11 @@ def _as_it_was(conversation: Conversation, number: int) -> Conversation:
     )
 
 
-View: TypeAlias = Callable[[Conversation], Conversation]
-
-
 @dataclass(frozen=True)
 class YamlScript:
     """A script, and how its calls and its last words are fitted to a client.
 
-    tools: the explicit mapping of the catalogue. closing: the form of a final answer.
+    tools: the client's tool to call for one of the script's. closing: the form of a final answer.
     """
 
     name: str
@@ -173,9 +173,9 @@ class YamlScript:
         turn = self.program.turn(view)
         if turn is None:
             raise ran_out(view)
-        found = differences(turn.expect, view)
-        if found:
-            raise drifted(self.name, view.turn, found)
+        unmet = differences(turn.expect, view)
+        if unmet:
+            raise drifted(self.name, view.turn, unmet)
         case = turn.choose(view)
         if case is None:
             raise ScriptRanOut(

@@ -19,7 +19,9 @@ from fakeprovider.recording.requests import (
     shared,
 )
 from fakeprovider.replies import Reply
-from fakeprovider.yamlscripts.conditions import SlowPattern
+from fakeprovider.yamlscripts.nodes import Node, Problems
+from fakeprovider.yamlscripts.patterns import SlowPattern
+from fakeprovider.yamlscripts.speech import script_pace, speech
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class RecordedScript:
         masked = tuple(map(self.volatile.mask, self.requests))
         object.__setattr__(self, "_masked", masked)
         # Of equal requests the first one counts: the same request gets the same reply.
-        places = {key_of(one): place for place, one in reversed(list(enumerate(masked)))}
+        places = {key_of(request): i for i, request in reversed(list(enumerate(masked)))}
         object.__setattr__(self, "_places", places)
 
     _masked: Sequence[Request] = field(init=False, repr=False, compare=False)
@@ -51,8 +53,8 @@ class RecordedScript:
         try:
             sent = self.volatile.mask(without_secrets(request_of(conversation)))
         except SlowPattern as error:
-            told = f"Script {self.name!r}, turn {conversation.turn}: volatile: {error}."
-            raise ApiError(400, told, code="script_failed", retry=False) from None
+            message = f"Script {self.name!r}, turn {conversation.turn}: volatile: {error}."
+            raise ApiError(400, message, code="script_failed", retry=False) from None
         place = self._places.get(key_of(sent))
         if place is None:
             raise self._drifted(sent, conversation)
@@ -78,24 +80,53 @@ def whole_requests(
     written: Sequence[Mapping[str, Any]], replies: Sequence[Reply]
 ) -> tuple[Request, ...]:
     """The requests of all exchanges, those that go on from another one spelled out."""
-    found: list[Request] = []
+    requests: list[Request] = []
     for exchange in written:
         request = dict(exchange["request"])
         before: Request = {"model": "", "tools": [], "messages": []}
         if "after" in exchange:
-            before = found[exchange["after"]]
+            before = requests[exchange["after"]]
             request["messages"] = [
                 *before["messages"],
                 message_of(replies[exchange["after"]]),
                 *request["messages"],
             ]
-        found.append({**before, **request})
-    return tuple(found)
+        requests.append({**before, **request})
+    return tuple(requests)
+
+
+def recording(document: Node, name: str, problems: Problems) -> RecordedScript | None:
+    """The recording in a document whose shape is right; None, with the problems noted."""
+    before = len(problems.found)
+    written, exchanges = document.value, document.fields["recorded"].items
+    replies: list[Reply] = []
+    pace = script_pace(document, problems)
+    for place, exchange in enumerate(exchanges):
+        if exchange.value.get("after", -1) >= place:
+            problems.add(exchange.key_lines["after"], f"this is exchange {place}: 'after' is less")
+        try:
+            # A recording says what was said: braces in it are no templates.
+            replies.append(speech(exchange.value, pace, literally=True).sample)
+        except ValueError as error:
+            problems.add(exchange.line, str(error))
+    if len(problems.found) > before:
+        return None
+    try:
+        return RecordedScript(
+            name=written.get("name", name),
+            description=written.get("description", ""),
+            requests=whole_requests(written["recorded"], replies),
+            replies=tuple(replies),
+            volatile=Volatile.of(written.get("volatile", [])),
+        )
+    except SlowPattern as error:
+        problems.add(document.key_lines["volatile"], str(error))
+        return None
 
 
 def message_of(reply: Reply) -> dict[str, Any]:
     """The assistant message by which a client gives a reply back."""
-    told: dict[str, Any] = {"assistant": reply.text}
+    message: dict[str, Any] = {"assistant": reply.text}
     if reply.calls:
-        told["calls"] = [call_of(Call("", one.name, one.arguments)) for one in reply.calls]
-    return told
+        message["calls"] = [call_of(Call("", call.name, call.arguments)) for call in reply.calls]
+    return message

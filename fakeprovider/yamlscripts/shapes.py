@@ -9,43 +9,60 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from fakeprovider.yamlscripts.nodes import Node, Problems, walk
 
 Json: TypeAlias = dict[str, Any]
 
 
-class Shape(Protocol):
+def _flawless(value: Any) -> str:
+    return ""
+
+
+class Shape(ABC):
     """What a value may be."""
 
+    @abstractmethod
     def says(self) -> str:
         """In words, after "allowed:"."""
 
+    @abstractmethod
     def takes(self, node: Node) -> bool:
         """Whether the value is of this kind, well formed inside or not."""
 
-    def check(self, node: Node, problems: Problems) -> None:
-        """Note every problem of a value that it takes, and one of a value that it does not."""
-
+    @abstractmethod
     def schema(self) -> Json:
         """As JSON Schema."""
 
+    def check(self, node: Node, problems: Problems) -> None:
+        """Note every problem of a value that it takes, and one of a value that it does not."""
+        if self.takes(node):
+            self.check_inside(node, problems)
+        else:
+            self.refuse(node, problems)
 
-def _refuse(shape: Shape, node: Node, problems: Problems) -> None:
-    problems.add(node.line, f"found {node.found}; allowed: {shape.says()}")
+    @abstractmethod
+    def check_inside(self, node: Node, problems: Problems) -> None:
+        """Note every problem of a value that it takes."""
+
+    def refuse(self, node: Node, problems: Problems, why: str = "") -> None:
+        """Note that the value is not one of these."""
+        reason = f": {why}" if why else ""
+        problems.add(node.line, f"found {node.found}; allowed: {self.says()}{reason}")
 
 
 @dataclass(frozen=True)
-class Scalar:
+class Scalar(Shape):
     """Text, numbers, true and false; `flaw` says what is wrong with one, "" for nothing."""
 
     words: str
     kinds: tuple[type, ...]
     json: Json
-    flaw: Callable[[Any], str] = lambda value: ""
+    flaw: Callable[[Any], str] = _flawless
 
     def says(self) -> str:
         return self.words
@@ -53,21 +70,20 @@ class Scalar:
     def takes(self, node: Node) -> bool:
         return type(node.value) in self.kinds
 
-    def check(self, node: Node, problems: Problems) -> None:
-        if not self.takes(node):
-            _refuse(self, node, problems)
-        elif flaw := self.flaw(node.value):
-            problems.add(node.line, f"found {node.found}; allowed: {self.words}: {flaw}")
+    def check_inside(self, node: Node, problems: Problems) -> None:
+        if flaw := self.flaw(node.value):
+            self.refuse(node, problems, flaw)
 
     def schema(self) -> Json:
         return dict(self.json)
 
 
 @dataclass(frozen=True)
-class Anything:
-    """Any value that is one in JSON."""
+class Anything(Shape):
+    """Any value that is one in JSON; `flaw` says what is wrong with a text in it."""
 
     words: str = "anything"
+    flaw: Callable[[str], str] = _flawless
 
     def says(self) -> str:
         return self.words
@@ -75,23 +91,21 @@ class Anything:
     def takes(self, node: Node) -> bool:
         return True
 
-    def check(self, node: Node, problems: Problems) -> None:
-        """Nothing is wrong with it, but for a number that is none."""
-        check_numbers(node, problems)
+    def check_inside(self, node: Node, problems: Problems) -> None:
+        inner_nodes = list(walk(node))
+        for inner in inner_nodes:
+            if isinstance(inner.value, float) and not math.isfinite(inner.value):
+                problems.add(inner.line, f"found {inner.found}; JSON has no such number")
+        for inner in inner_nodes:
+            if isinstance(inner.value, str) and (flaw := self.flaw(inner.value)):
+                problems.add(inner.line, flaw)
 
     def schema(self) -> Json:
         return {}
 
 
-def check_numbers(node: Node, problems: Problems) -> None:
-    """Note each number in it that JSON has no word for."""
-    for inner in walk(node):
-        if isinstance(inner.value, float) and not math.isfinite(inner.value):
-            problems.add(inner.line, f"found {inner.found}; JSON has no such number")
-
-
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Shape):
     """One of some words."""
 
     words: Sequence[str]
@@ -102,16 +116,16 @@ class OneOf:
     def takes(self, node: Node) -> bool:
         return isinstance(node.value, str)
 
-    def check(self, node: Node, problems: Problems) -> None:
+    def check_inside(self, node: Node, problems: Problems) -> None:
         if node.value not in self.words:
-            _refuse(self, node, problems)
+            self.refuse(node, problems)
 
     def schema(self) -> Json:
         return {"enum": list(self.words)}
 
 
 @dataclass(frozen=True)
-class ListOf:
+class ListOf(Shape):
     """A list, at least `least` long."""
 
     inner: Shape
@@ -123,13 +137,10 @@ class ListOf:
     def takes(self, node: Node) -> bool:
         return isinstance(node.value, list)
 
-    def check(self, node: Node, problems: Problems) -> None:
-        if not self.takes(node):
-            _refuse(self, node, problems)
-        elif len(node.items) < self.least:
-            problems.add(
-                node.line, f"the list has {len(node.items)}; allowed: {self.least} or more"
-            )
+    def check_inside(self, node: Node, problems: Problems) -> None:
+        count = len(node.items)
+        if count < self.least:
+            problems.add(node.line, f"the list has {count}; allowed: {self.least} or more")
         for item in node.items:
             self.inner.check(item, problems)
 
@@ -138,7 +149,7 @@ class ListOf:
 
 
 @dataclass(frozen=True)
-class MapOf:
+class MapOf(Shape):
     """A mapping with any keys."""
 
     inner: Shape
@@ -150,9 +161,7 @@ class MapOf:
     def takes(self, node: Node) -> bool:
         return isinstance(node.value, dict)
 
-    def check(self, node: Node, problems: Problems) -> None:
-        if not self.takes(node):
-            _refuse(self, node, problems)
+    def check_inside(self, node: Node, problems: Problems) -> None:
         for inner in node.fields.values():
             self.inner.check(inner, problems)
 
@@ -161,7 +170,7 @@ class MapOf:
 
 
 @dataclass(frozen=True)
-class Fields:
+class Fields(Shape):
     """A mapping with named keys.
 
     `needs` are those it must have, `least` those of which it must have one; `flaw` says what is
@@ -171,8 +180,8 @@ class Fields:
     name: str
     fields: Mapping[str, tuple[Shape, str]]
     needs: tuple[str, ...] = ()
-    least: tuple[str, ...] = field(default=())
-    flaw: Callable[[Mapping[str, Any]], str] = lambda value: ""
+    least: tuple[str, ...] = ()
+    flaw: Callable[[Mapping[str, Any]], str] = _flawless
 
     def says(self) -> str:
         return f"{self.name} (a mapping with {', '.join(self.fields)})"
@@ -180,25 +189,20 @@ class Fields:
     def takes(self, node: Node) -> bool:
         return isinstance(node.value, dict)
 
-    def check(self, node: Node, problems: Problems) -> None:
-        if not self.takes(node):
-            _refuse(self, node, problems)
-            return
+    def check_inside(self, node: Node, problems: Problems) -> None:
         before = len(problems.found)
+        unknown = [key for key in node.fields if key not in self.fields]
         for key, inner in node.fields.items():
-            if key in self.fields:
-                self.fields[key][0].check(inner, problems)
-            else:
+            if key in unknown:
                 problems.add(node.key_lines[key], self._unknown(key))
+            else:
+                self.fields[key][0].check(inner, problems)
         for key in self.needs:
             if key not in node.fields:
                 problems.add(node.line, f"{self.name} lacks {key!r}")
-        if self.least and not any(key in node.fields for key in self.least):
-            known = [key for key in node.fields if key in self.fields]
-            if len(known) == len(node.fields):  # else the unknown key says enough
-                problems.add(
-                    node.line, f"{self.name} needs at least one of {', '.join(self.least)}"
-                )
+        lacking = self.least and not any(key in node.fields for key in self.least)
+        if lacking and not unknown:  # else the unknown key says enough
+            problems.add(node.line, f"{self.name} needs at least one of {', '.join(self.least)}")
         if len(problems.found) == before and (flaw := self.flaw(node.value)):
             problems.add(node.line, flaw)
 
@@ -212,16 +216,16 @@ class Fields:
             key: {**shape.schema(), "description": text}
             for key, (shape, text) in self.fields.items()
         }
-        told: Json = {"type": "object", "properties": described, "additionalProperties": False}
+        schema: Json = {"type": "object", "properties": described, "additionalProperties": False}
         if self.needs:
-            told["required"] = list(self.needs)
+            schema["required"] = list(self.needs)
         if self.least:
-            told["anyOf"] = [{"required": [key]} for key in self.least]
-        return told
+            schema["anyOf"] = [{"required": [key]} for key in self.least]
+        return schema
 
 
 @dataclass(frozen=True)
-class Either:
+class Either(Shape):
     """The first of several shapes that takes the value."""
 
     shapes: tuple[Shape, ...]
@@ -232,27 +236,24 @@ class Either:
     def takes(self, node: Node) -> bool:
         return any(shape.takes(node) for shape in self.shapes)
 
-    def check(self, node: Node, problems: Problems) -> None:
+    def check_inside(self, node: Node, problems: Problems) -> None:
         taking = [shape for shape in self.shapes if shape.takes(node)]
-        if not taking:
-            _refuse(self, node, problems)
-            return
         for shape in taking:
-            tried = Problems(problems.file)
-            shape.check(node, tried)
-            if not tried.found:
+            trial = Problems(problems.file)
+            shape.check_inside(node, trial)
+            if not trial.found:
                 return
         if len(taking) > 1 or not (node.items or node.fields):
-            _refuse(self, node, problems)
+            self.refuse(node, problems)
         else:
-            problems.found += tried.found
+            problems.found += trial.found
 
     def schema(self) -> Json:
         return {"anyOf": [shape.schema() for shape in self.shapes]}
 
 
 @dataclass(frozen=True)
-class Named:
+class Named(Shape):
     """A shape that is referred to by name, so that it may contain itself."""
 
     name: str
@@ -267,11 +268,14 @@ class Named:
     def check(self, node: Node, problems: Problems) -> None:
         self.get().check(node, problems)
 
+    def check_inside(self, node: Node, problems: Problems) -> None:
+        self.get().check_inside(node, problems)
+
     def schema(self) -> Json:
         return {"$ref": f"#/$defs/{self.name}"}
 
 
-def text(words: str = "text", flaw: Callable[[str], str] = lambda value: "", **json: Any) -> Scalar:
+def text(words: str = "text", flaw: Callable[[str], str] = _flawless, **json: Any) -> Scalar:
     """Text; YAML's numbers and booleans must be quoted to be text."""
     return Scalar(words, (str,), {"type": "string", **json}, flaw)
 
@@ -286,28 +290,29 @@ def pattern(words: str, expression: str) -> Scalar:
     )
 
 
-def whole(least: int = 0) -> Scalar:
-    """A whole number that JSON can carry everywhere."""
-    return Scalar(
-        f"a whole number of {least} or more",
-        (int,),
-        {"type": "integer", "minimum": least, "maximum": _MOST},
-        lambda value: "" if least <= value <= _MOST else "this is outside",
-    )
-
-
 _MOST = 2**53 - 1
 """Greater numbers lose digits where numbers are floats, as in JavaScript."""
+
+
+def whole(least: int = 0) -> Scalar:
+    """A whole number that JSON can carry everywhere."""
+    bounds = {"minimum": least, "maximum": _MOST}
+    return _numeric(
+        f"a whole number of {least} or more", (int,), {"type": "integer", **bounds}, least, _MOST
+    )
 
 
 def number(words: str, least: float, most: float = math.inf) -> Scalar:
     """A number from `least` to `most`."""
     bounds: Json = {"minimum": least} if most == math.inf else {"minimum": least, "maximum": most}
+    return _numeric(words, (int, float), {"type": "number", **bounds}, least, most)
+
+
+def _numeric(
+    words: str, kinds: tuple[type, ...], schema: Json, least: float, most: float
+) -> Scalar:
     return Scalar(
-        words,
-        (int, float),
-        {"type": "number", **bounds},
-        lambda value: "" if least <= value <= most else "this is outside",
+        words, kinds, schema, lambda value: "" if least <= value <= most else "this is outside"
     )
 
 

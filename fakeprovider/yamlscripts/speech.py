@@ -20,6 +20,7 @@ from fakeprovider.replies import (
     Usage,
     call,
 )
+from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.templates import Template, parse
 
 Templated: TypeAlias = Any
@@ -129,6 +130,17 @@ def pace_of(written: str | Mapping[str, Any]) -> Pace:
     given = dict(written)
     profile = given.pop("profile", None)
     return replace(PROFILES[profile].pace if profile else Pace(), **given)
+
+
+def script_pace(document: Node, problems: Problems) -> Pace | None:
+    """The script's own pace."""
+    if "pace" not in document.fields:
+        return None
+    try:
+        return pace_of(document.value["pace"])
+    except ValueError as error:
+        problems.add(document.fields["pace"].line, str(error))
+        return None
 
 
 def fault(written: str | Mapping[str, Any]) -> Fault:

@@ -18,7 +18,8 @@ from fakeprovider.cli import main
 from fakeprovider.commands.watching import Watcher
 from fakeprovider.scripts import Script
 from fakeprovider.yamlscripts import json_schema, read_script
-from fakeprovider.yamlscripts.language import CONDITIONS, REPLY_FIELDS, TURN_FIELDS
+from fakeprovider.yamlscripts.conditions import CONDITIONS
+from fakeprovider.yamlscripts.language import REPLY_FIELDS, TURN_FIELDS
 from fakeprovider.yamlscripts.templates import FILTERS, SOURCES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "yaml-scripts.md").read_text()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.yamlscripts import read_script
-from fakeprovider.yamlscripts.conditions import condition
+from fakeprovider.yamlscripts.conditions import predicate
 
 
 def told(script: dict[str, Any]) -> list[str]:
@@ -99,7 +99,7 @@ ALL = conversations()
 def test_what_is_told_of_a_condition_is_true(written: dict[str, Any]) -> None:
     """Never holds, always holds: so it is in every conversation."""
     problems = told(when(**written))
-    outcomes = {condition(written)(one) for one in ALL}
+    outcomes = {predicate(written)(one) for one in ALL}
     if problems and "can never hold" in problems[0]:
         assert outcomes == {False}
     elif problems:
