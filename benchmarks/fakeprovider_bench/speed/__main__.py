@@ -7,15 +7,15 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from fakeprovider_bench.speed import kit, loop, memory, pace, processes, provider
+from fakeprovider_bench.speed import kit, loop, memory, pace, processes, provider, startup
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Measure the provider, the harness, the test kit and the memory; all without a command."""
+    """Measure provider, harness, test kit, start-up and memory; all of them without a command."""
     if context.invoked_subcommand is None:
-        for command in (show_provider, show_harness, show_kit, show_memory):
+        for command in (show_provider, show_harness, show_kit, show_startup, show_memory):
             context.invoke(command)
 
 
@@ -76,6 +76,23 @@ def show_kit(examples: int) -> None:
     for row in kit.measure(examples):
         table.add_row(str(row.examples), row.way, f"{row.rate:,.0f}", f"{3 * row.rate:,.0f}")
     Console().print(table)
+
+
+@main.command("startup")
+@click.option("--rounds", default=15, show_default=True, help="Rounds; the median counts.")
+def show_startup(rounds: int) -> None:
+    """Whole processes beside the imports that they cannot do without."""
+    table = Table("command", "ms", "beside", "ms", "ratio", "aim, at most")
+    with Live(table):
+        for start in startup.measure(rounds):
+            table.add_row(
+                start.command,
+                f"{start.ms:.0f}",
+                start.yardstick,
+                f"{start.yardstick_ms:.0f}",
+                f"{start.ratio:.2f}",
+                start.aim,
+            )
 
 
 @main.command("pace")
