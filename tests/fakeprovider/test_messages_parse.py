@@ -10,7 +10,7 @@ import pytest
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.protocols.messages.dialect import MESSAGES
+from fakeprovider.protocols.messages.dialect import MESSAGES, count_tokens
 
 USE = {"type": "tool_use", "id": "fake0", "name": "list_files", "input": {}}
 
@@ -183,11 +183,11 @@ def test_count_tokens_gives_the_figure_that_messages_reports() -> None:
     """A21: system and tools are in it."""
     tools = [{"name": "list_files", "input_schema": {"type": "object", "properties": {}}}]
     asked = {"model": "m", "messages": [user("hi")], "system": "Be brief.", "tools": tools}
-    found, body = MESSAGES.count_tokens(json.dumps(asked).encode(), Memory())
+    found, body = count_tokens(json.dumps(asked).encode(), Memory())
     spent = parse(asked["messages"], system=asked["system"], tools=tools).prompt_tokens
     assert json.loads(body) == {"input_tokens": spent}
     assert found.prompt_tokens == spent
-    bare, _ = MESSAGES.count_tokens(
+    bare, _ = count_tokens(
         json.dumps({"model": "m", "messages": [user("hi")]}).encode(), Memory()
     )
     assert bare.prompt_tokens < spent
