@@ -40,8 +40,6 @@ _TYPES: dict[str, SearchStrategy[Any]] = {
     "boolean": st.booleans(),
     "number": st.integers(0, 4).map(lambda whole: whole / 2),
 }
-_BLOCKING = frozenset({"hang_before_headers", "hang_after_headers", "slow_body", "hold_open"})
-_LASTING = frozenset({"stall", "huge_text"})
 
 
 def texts() -> SearchStrategy[str]:
@@ -162,24 +160,21 @@ def faults(
 
 
 def _fault(kind: Kind, turn: int, times: int) -> Fault:
-    params: dict[str, Any] = {"turn": turn, "times": times}
-    if kind.name == "rate_limited":
-        params |= {"retry_after": 0.05, "form": "ms"}
-    return Fault(kind.name, params)
+    return Fault(kind.name, {"turn": turn, "times": times, **kind.quick})
 
 
 def _kinds(dialect: str, groups: Sequence[str], patient: bool) -> list[Kind]:
-    found = [
+    kinds = [
         kind
         for kind in FAULTS.values()
         if dialect in kind.dialects
         and kind.count is None
-        and (patient or kind.name not in _BLOCKING | _LASTING)
+        and (patient or not kind.slow)
         and (not groups or kind.group in groups)
     ]
-    if not found:
+    if not kinds:
         raise ValueError(f"no fault of the groups {list(groups)} strikes the dialect {dialect!r}")
-    return found
+    return kinds
 
 
 @st.composite

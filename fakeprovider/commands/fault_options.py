@@ -12,7 +12,7 @@ import click
 from fakeprovider import pacing
 from fakeprovider.commands.options import Finite
 from fakeprovider.faults import BadFault, Chaos, plan
-from fakeprovider.faults.chaos import MOST_SEED
+from fakeprovider.faults.selection import MOST_SEED
 from fakeprovider.replies import Fault, Pace
 
 

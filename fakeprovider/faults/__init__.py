@@ -1,10 +1,20 @@
 """Faults by name: what a provider can be told to get wrong, and how it is applied."""
 
-from fakeprovider.faults.chaos import Chaos
 from fakeprovider.faults.kind import Answer, BadFault, Kind, Param
-from fakeprovider.faults.registry import FAULTS, Plan, Turns, find, plan
-from fakeprovider.faults.selection import NONE, Choice, Faults, Moment, Orders, orders
-from fakeprovider.faults.unstruck import unstruck
+from fakeprovider.faults.registry import FAULTS, find
+from fakeprovider.faults.selection import (
+    NONE,
+    Chaos,
+    Choice,
+    Faults,
+    Moment,
+    Orders,
+    Plan,
+    Turns,
+    orders,
+    plan,
+    unstruck,
+)
 
 __all__ = [
     "FAULTS",

@@ -8,35 +8,66 @@ from dataclasses import replace
 from typing import Any
 
 from fakeprovider.completion import Completion
-from fakeprovider.faults import events
-from fakeprovider.faults.content import answered
-from fakeprovider.faults.events import decode, encode, read_all
-from fakeprovider.faults.kind import Asked, Kind, Param, Scene
+from fakeprovider.faults.events import (
+    argument_fragment,
+    chat_calls,
+    decode,
+    encode,
+    read_all,
+    with_calls,
+)
+from fakeprovider.faults.kind import Draft, Param, Scene
+from fakeprovider.faults.registry import fault
 from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Block, Finish, ToolCall
 
 
-def _each(asked: Asked, change: Callable[[str], str], finish: Finish | None = None) -> Completion:
+def _each(draft: Draft, change: Callable[[str], str], finish: Finish | None = None) -> Completion:
     """The reply with the arguments of every call changed."""
     blocks = (
         replace(block, arguments=change(block.arguments)) if isinstance(block, ToolCall) else block
-        for block in asked.reply.blocks
+        for block in draft.reply.blocks
     )
-    return answered(asked, *blocks, finish=finish or asked.reply.finish)
+    return draft.with_blocks(*blocks, finish=finish or draft.reply.finish)
 
 
-def _malformed(asked: Asked) -> Completion:
-    return _each(asked, _in_words)
+@fault(
+    "malformed_arguments",
+    hook="reply",
+    group="content",
+    line="Arguments that are no JSON (single quotes).",
+    source="simonw/llm#1104, NousResearch/hermes-agent#83229",
+    needs="a call",
+)
+def _malformed(draft: Draft) -> Completion:
+    return _each(draft, _in_words)
 
 
 def _in_words(arguments: str) -> str:
     return arguments.replace('"', "'") if '"' in arguments else "{not json}"
 
 
-def _truncated(asked: Asked) -> Completion:
-    shorten = _without_last if asked.values["form"] == "valid" else _half
-    finish: Finish = asked.values["finish"]
-    return _each(asked, shorten, finish)
+@fault(
+    "truncated_arguments",
+    hook="reply",
+    group="content",
+    line="Arguments that end in the middle, and a finish reason that may deny it.",
+    source="vllm-project/vllm#46303, NousResearch/hermes-agent#7693, jaseci-labs/jac#6766",
+    params=(
+        Param("finish", "tool_calls", "the reason that is given", ("tool_calls", "length")),
+        Param(
+            "form",
+            "cut",
+            "cut anywhere, or valid JSON without its last member",
+            ("cut", "valid"),
+        ),
+    ),
+    needs="a call",
+)
+def _truncated(draft: Draft) -> Completion:
+    shorten = _without_last if draft.values["form"] == "valid" else _half
+    finish: Finish = draft.values["finish"]
+    return _each(draft, shorten, finish)
 
 
 def _half(arguments: str) -> str:
@@ -53,9 +84,25 @@ def _without_last(arguments: str) -> str:
     return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
 
 
-def _mistyped(asked: Asked) -> Completion:
+@fault(
+    "mistyped_arguments",
+    hook="reply",
+    group="content",
+    line="Arguments of other types than the schema's.",
+    source="coder/coder#28044, tashfeenahmed/freellmapi#193",
+    params=(
+        Param(
+            "form",
+            "values",
+            "values of other types, an array, values as JSON in a text",
+            ("values", "array", "encoded"),
+        ),
+    ),
+    needs="a call",
+)
+def _mistyped(draft: Draft) -> Completion:
     change = {"values": _other_values, "array": _array, "encoded": _encoded}
-    return _each(asked, change[asked.values["form"]])
+    return _each(draft, change[draft.values["form"]])
 
 
 def _other_values(arguments: str) -> str:
@@ -83,9 +130,9 @@ def _array(arguments: str) -> str:
     return f"[{arguments}]"
 
 
-def _emptied(asked: Asked) -> Completion:
-    empty = "  " if asked.values["form"] == "spaces" else ""
-    return _each(asked, lambda arguments: empty)
+def _emptied(draft: Draft) -> Completion:
+    empty = "  " if draft.values["form"] == "spaces" else ""
+    return _each(draft, lambda arguments: empty)
 
 
 def _nothing_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
@@ -93,9 +140,9 @@ def _nothing_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     for event in read_all(frames):
         if scene.values["form"] != "none":
             yield event.frame
-        elif calls := events.chat_calls(event):
-            yield events.with_calls(event, [_without_arguments(call) for call in calls]).frame
-        elif event.name != "content_block_delta" or events.arguments(event) is None:
+        elif calls := chat_calls(event):
+            yield with_calls(event, [_without_arguments(call) for call in calls]).frame
+        elif event.name != "content_block_delta" or argument_fragment(event) is None:
             yield event.frame
 
 
@@ -104,6 +151,17 @@ def _without_arguments(call: dict[str, Any]) -> dict[str, Any]:
     return {**call, "function": function}
 
 
+@fault(
+    "empty_arguments",
+    hook="whole",
+    group="content",
+    line='Arguments of a tool that takes none: "", blanks, or not mentioned.',
+    source="Kilo-Org/cloud#4753, yologdev/yoagent#153, langchain-ai/langchainjs#11383",
+    params=(Param("form", "empty", "which of them", ("empty", "spaces", "none")),),
+    needs="a call",
+    reply=_emptied,
+    stream=_nothing_stream,
+)
 def _nothing_whole(body: bytes, scene: Scene) -> bytes:
     if scene.values["form"] != "none" or scene.dialect.shape != "choices":
         return body
@@ -113,108 +171,52 @@ def _nothing_whole(body: bytes, scene: Scene) -> bytes:
     return encode(data)
 
 
-def _unknown(asked: Asked) -> Completion:
-    first = asked.reply.calls[0]
-    renamed = replace(first, name=asked.values["tool"])
-    blocks = (renamed if block is first else block for block in asked.reply.blocks)
-    return answered(asked, *blocks, finish=asked.reply.finish)
-
-
-def _same_ids(asked: Asked) -> Completion:
-    """All calls have the id of the first; a lone call comes twice."""
-    blocks: list[Block] = list(asked.reply.blocks)
-    if len(asked.reply.calls) == 1:
-        blocks += asked.reply.calls
-    own = asked.reply.calls[0].id or f"fake{asked.conversation.position}"
-    return _named(asked, blocks, own)
-
-
-def _constant_id(asked: Asked) -> Completion:
-    return _named(asked, list(asked.reply.blocks), asked.values["id"])
-
-
-def _named(asked: Asked, blocks: list[Block], own: str) -> Completion:
-    named = (replace(block, id=own) if isinstance(block, ToolCall) else block for block in blocks)
-    return answered(asked, *named, finish=asked.reply.finish)
-
-
-KINDS = (
-    Kind(
-        name="malformed_arguments",
-        group="content",
-        line="Arguments that are no JSON (single quotes).",
-        source="simonw/llm#1104, NousResearch/hermes-agent#83229",
-        needs="a call",
-        reply=_malformed,
-    ),
-    Kind(
-        name="truncated_arguments",
-        group="content",
-        line="Arguments that end in the middle, and a finish reason that may deny it.",
-        source="vllm-project/vllm#46303, NousResearch/hermes-agent#7693, jaseci-labs/jac#6766",
-        params=(
-            Param("finish", "tool_calls", "the reason that is given", ("tool_calls", "length")),
-            Param(
-                "form",
-                "cut",
-                "cut anywhere, or valid JSON without its last member",
-                ("cut", "valid"),
-            ),
-        ),
-        needs="a call",
-        reply=_truncated,
-    ),
-    Kind(
-        name="mistyped_arguments",
-        group="content",
-        line="Arguments of other types than the schema's.",
-        source="coder/coder#28044, tashfeenahmed/freellmapi#193",
-        params=(
-            Param(
-                "form",
-                "values",
-                "values of other types, an array, values as JSON in a text",
-                ("values", "array", "encoded"),
-            ),
-        ),
-        needs="a call",
-        reply=_mistyped,
-    ),
-    Kind(
-        name="empty_arguments",
-        group="content",
-        line='Arguments of a tool that takes none: "", blanks, or not mentioned.',
-        source="Kilo-Org/cloud#4753, yologdev/yoagent#153, langchain-ai/langchainjs#11383",
-        params=(Param("form", "empty", "which of them", ("empty", "spaces", "none")),),
-        needs="a call",
-        reply=_emptied,
-        whole=_nothing_whole,
-        stream=_nothing_stream,
-    ),
-    Kind(
-        name="unknown_tool",
-        group="content",
-        line="A call of a tool that does not exist.",
-        source="openai/openai-agents-python#325, openonion/connectonion#1321",
-        params=(Param("tool", "no_such_tool", "its name"),),
-        needs="a call",
-        reply=_unknown,
-    ),
-    Kind(
-        name="duplicate_ids",
-        group="content",
-        line="Two calls with one id in one reply.",
-        source="NousResearch/hermes-agent#72766, can1357/oh-my-pi#2055",
-        needs="a call",
-        reply=_same_ids,
-    ),
-    Kind(
-        name="constant_id",
-        group="content",
-        line="Calls of every turn have the same id.",
-        source="fw-ai/fireconnect#16, open-webui/open-webui#28570",
-        params=(Param("id", "call_0", "the id"),),
-        needs="a call",
-        reply=_constant_id,
-    ),
+@fault(
+    "unknown_tool",
+    hook="reply",
+    group="content",
+    line="A call of a tool that does not exist.",
+    source="openai/openai-agents-python#325, openonion/connectonion#1321",
+    params=(Param("tool", "no_such_tool", "its name"),),
+    needs="a call",
 )
+def _unknown(draft: Draft) -> Completion:
+    first = draft.reply.calls[0]
+    renamed = replace(first, name=draft.values["tool"])
+    blocks = (renamed if block is first else block for block in draft.reply.blocks)
+    return draft.with_blocks(*blocks, finish=draft.reply.finish)
+
+
+@fault(
+    "duplicate_ids",
+    hook="reply",
+    group="content",
+    line="Two calls with one id in one reply.",
+    source="NousResearch/hermes-agent#72766, can1357/oh-my-pi#2055",
+    needs="a call",
+)
+def _same_ids(draft: Draft) -> Completion:
+    """All calls have the id of the first; a lone call comes twice."""
+    blocks: list[Block] = list(draft.reply.blocks)
+    if len(draft.reply.calls) == 1:
+        blocks += draft.reply.calls
+    own = draft.reply.calls[0].id or f"fake{draft.conversation.position}"
+    return _named(draft, blocks, own)
+
+
+@fault(
+    "constant_id",
+    hook="reply",
+    group="content",
+    line="Calls of every turn have the same id.",
+    source="fw-ai/fireconnect#16, open-webui/open-webui#28570",
+    params=(Param("id", "call_0", "the id"),),
+    needs="a call",
+)
+def _constant_id(draft: Draft) -> Completion:
+    return _named(draft, list(draft.reply.blocks), draft.values["id"])
+
+
+def _named(draft: Draft, blocks: list[Block], own: str) -> Completion:
+    named = (replace(block, id=own) if isinstance(block, ToolCall) else block for block in blocks)
+    return draft.with_blocks(*named, finish=draft.reply.finish)

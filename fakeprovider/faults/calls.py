@@ -6,21 +6,52 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from fakeprovider.faults import events as deltas
-from fakeprovider.faults.events import Event, decode, each, encode, read_all
-from fakeprovider.faults.kind import CHAT, STREAM, Kind, Param, Scene
+from fakeprovider.faults.events import (
+    Event,
+    chat_calls,
+    decode,
+    each,
+    each_call,
+    each_delta,
+    encode,
+    first_choice,
+    read_all,
+    with_calls,
+    with_choice,
+    with_delta,
+)
+from fakeprovider.faults.kind import CHOICES, STREAM, Param, Scene
+from fakeprovider.faults.registry import fault
 from fakeprovider.protocols.dialect import Frame
 
 Delta = dict[str, Any]
 
 
+@fault(
+    "no_index",
+    hook="stream",
+    group="calls",
+    line="Fragments of calls have no `index`.",
+    source="openai/openai-python#2806, jin-bo/agentao#117, SamSaffron/term-llm#314",
+    params=(
+        Param(
+            "form",
+            "none",
+            "none at all; all calls whole in one chunk; none after the first call's",
+            ("none", "one_chunk", "after_first"),
+        ),
+    ),
+    forms=STREAM,
+    needs="a call",
+    shapes=CHOICES,
+)
 def _no_index(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     form = scene.values["form"]
     events = read_all(frames)
     if form == "one_chunk":
         events = _in_one_chunk(list(events))
     for event in events:
-        yield deltas.each_call(event, lambda call: _without_index(call, form)).frame
+        yield each_call(event, lambda call: _without_index(call, form)).frame
 
 
 def _without_index(call: Delta, form: str) -> Delta:
@@ -31,8 +62,8 @@ def _without_index(call: Delta, form: str) -> Delta:
 
 def _in_one_chunk(events: list[Event]) -> Iterator[Event]:
     """All calls whole, in the chunk in which the first one starts."""
-    of_calls = [event for event in events if deltas.chat_calls(event)]
-    whole = deltas.with_calls(of_calls[0], _assembled(of_calls))
+    of_calls = [event for event in events if chat_calls(event)]
+    whole = with_calls(of_calls[0], _assembled(of_calls))
     for event in events:
         if event is of_calls[0]:
             yield replace(whole, tokens=sum(one.tokens for one in of_calls))
@@ -44,7 +75,7 @@ def _assembled(events: Iterable[Event]) -> list[Delta]:
     """The calls of a stream, each in one piece."""
     calls: dict[int, Delta] = {}
     for event in events:
-        for part in deltas.chat_calls(event):
+        for part in chat_calls(event):
             known = calls.setdefault(part["index"], part)
             if known is not part:
                 function = known["function"]
@@ -57,9 +88,7 @@ def _ids_again(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """Every further fragment repeats the id: as "" or as it is; or no fragment has one."""
     how = scene.values["ids"]
     ids: dict[int, str] = {}
-    return each(
-        frames, lambda event: deltas.each_call(event, lambda call: _relabelled(call, how, ids))
-    )
+    return each(frames, lambda event: each_call(event, lambda call: _relabelled(call, how, ids)))
 
 
 def _relabelled(call: Delta, how: str, ids: dict[int, str]) -> Delta:
@@ -72,6 +101,17 @@ def _relabelled(call: Delta, how: str, ids: dict[int, str]) -> Delta:
     return {"index": call["index"], "id": again, "function": call["function"]}
 
 
+@fault(
+    "call_ids",
+    hook="whole",
+    group="calls",
+    line='Ids of calls in further fragments are "" or repeated, or there are none at all.',
+    source="symfony/ai#2220, spring-projects/spring-ai#6369, BerriAI/litellm#29514",
+    params=(Param("ids", "empty", "what they are", ("empty", "repeated", "missing")),),
+    needs="a call",
+    shapes=CHOICES,
+    stream=_ids_again,
+)
 def _ids_missing_whole(body: bytes, scene: Scene) -> bytes:
     if scene.values["ids"] != "missing":
         return body
@@ -83,43 +123,81 @@ def _ids_missing_whole(body: bytes, scene: Scene) -> bytes:
     return encode(data)
 
 
+@fault(
+    "call_apart",
+    hook="stream",
+    group="calls",
+    line="The id of a call, its name and its arguments come in chunks of their own.",
+    source="pipecat-ai/pipecat#5023",
+    forms=STREAM,
+    needs="a call",
+    shapes=CHOICES,
+)
 def _apart(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """Index and id first, then the name, then arguments."""
     for event in read_all(frames):
-        calls = deltas.chat_calls(event)
+        calls = chat_calls(event)
         if not calls or not calls[0].get("id"):
             yield event.frame
             continue
         call = calls[0]
         opening = {"index": call["index"], "id": call["id"], "type": call["type"]}
         named = {"index": call["index"], "function": {"name": call["function"]["name"]}}
-        yield deltas.with_calls(event, [opening]).frame
-        yield Event("", deltas.with_calls(event, [named]).data).frame
+        yield with_calls(event, [opening]).frame
+        yield Event("", with_calls(event, [named]).data).frame
 
 
+@fault(
+    "two_choices",
+    hook="stream",
+    group="calls",
+    line="A second choice, woven into the first.",
+    source="langfuse/langfuse#16998, BerriAI/litellm#35793",
+    forms=STREAM,
+    shapes=CHOICES,
+)
 def _two_choices(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """A second choice, woven into the first; its calls have ids of their own."""
     for event in read_all(frames):
         yield event.frame
-        found = deltas.choice(event)
+        found = first_choice(event)
         if found is not None:
-            second = deltas.each_call(event, _of_second)
-            yield Event("", deltas.with_choice(second, index=1).data).frame
+            second = each_call(event, _of_second)
+            yield Event("", with_choice(second, index=1).data).frame
 
 
 def _of_second(call: Delta) -> Delta:
     return {**call, "id": f"{call['id']}b"} if call.get("id") else call
 
 
+@fault(
+    "role",
+    hook="stream",
+    group="calls",
+    line="Every delta has a role, or none has.",
+    source="https://platform.openai.com/docs/api-reference/chat/streaming",
+    params=(Param("role", "repeated", "which of the two", ("repeated", "absent")),),
+    forms=STREAM,
+    shapes=CHOICES,
+)
 def _roles(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     role = {"role": "assistant"} if scene.values["role"] == "repeated" else {}
-    return each(frames, lambda event: deltas.each_delta(event, lambda delta: _roled(delta, role)))
+    return each(frames, lambda event: each_delta(event, lambda delta: _roled(delta, role)))
 
 
 def _roled(delta: Delta, role: Delta) -> Delta:
     return {**role, **{key: value for key, value in delta.items() if key != "role"}}
 
 
+@fault(
+    "empty_choices",
+    hook="stream",
+    group="calls",
+    line="Chunks with `choices: []` at the start and in the middle.",
+    source="digitalocean/langchain-gradient#27, run-llama/llama_index#22812",
+    forms=STREAM,
+    shapes=CHOICES,
+)
 def _no_choices(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """A chunk without choices first and one in the middle, as content filters send."""
     events = list(read_all(frames))
@@ -130,16 +208,25 @@ def _no_choices(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
         yield event.frame
 
 
+@fault(
+    "finish_empty",
+    hook="stream",
+    group="calls",
+    line='`finish_reason` is "" on every chunk but the last.',
+    source="ollama/ollama#4357, sgl-project/sglang#3912",
+    forms=STREAM,
+    shapes=CHOICES,
+)
 def _finish_empty(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """`finish_reason` is "" until the last chunk that has one."""
     return each(frames, _with_empty_finish)
 
 
 def _with_empty_finish(event: Event) -> Event:
-    found = deltas.choice(event)
+    found = first_choice(event)
     if found is None or found["finish_reason"] is not None:
         return event
-    return deltas.with_choice(event, finish_reason="")
+    return with_choice(event, finish_reason="")
 
 
 def _no_calls(scene: Scene) -> list[Delta] | None:
@@ -151,10 +238,20 @@ def _without_calls(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     nothing = _no_calls(scene)
     return each(
         frames,
-        lambda event: deltas.each_delta(event, lambda delta: {"tool_calls": nothing, **delta}),
+        lambda event: each_delta(event, lambda delta: {"tool_calls": nothing, **delta}),
     )
 
 
+@fault(
+    "tool_calls_empty",
+    hook="whole",
+    group="calls",
+    line="Text comes with `tool_calls: []`, or null.",
+    source="github/copilot-sdk#616, openai/openai-node#1341",
+    params=(Param("value", "empty", "which of the two", ("empty", "null")),),
+    shapes=CHOICES,
+    stream=_without_calls,
+)
 def _without_calls_whole(body: bytes, scene: Scene) -> bytes:
     data = decode(body)
     data["choices"][0]["message"].setdefault("tool_calls", _no_calls(scene))
@@ -164,120 +261,30 @@ def _without_calls_whole(body: bytes, scene: Scene) -> bytes:
 def _legacy(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """The first call in the deprecated form; there was room for no other."""
     for event in read_all(frames):
-        found = deltas.choice(event)
-        if found is None or (not deltas.chat_calls(event) and not found["finish_reason"]):
+        found = first_choice(event)
+        if found is None or (not chat_calls(event) and not found["finish_reason"]):
             yield event.frame
         elif found["finish_reason"]:
-            yield deltas.with_choice(event, finish_reason="function_call").frame
+            yield with_choice(event, finish_reason="function_call").frame
         else:
-            call = deltas.chat_calls(event)[0]
+            call = chat_calls(event)[0]
             if call["index"] == 0:
-                yield deltas.with_delta(event, {"function_call": call["function"]}).frame
+                yield with_delta(event, {"function_call": call["function"]}).frame
 
 
+@fault(
+    "function_call",
+    hook="whole",
+    group="calls",
+    line="The call comes in the deprecated form, `function_call`.",
+    source="microsoft/agent-framework-go#1103",
+    needs="a call",
+    shapes=CHOICES,
+    stream=_legacy,
+)
 def _legacy_whole(body: bytes, scene: Scene) -> bytes:
     data = decode(body)
     found = data["choices"][0]
     found["message"]["function_call"] = found["message"].pop("tool_calls")[0]["function"]
     found["finish_reason"] = "function_call"
     return encode(data)
-
-
-KINDS = (
-    Kind(
-        name="no_index",
-        group="calls",
-        line="Fragments of calls have no `index`.",
-        source="openai/openai-python#2806, jin-bo/agentao#117, SamSaffron/term-llm#314",
-        params=(
-            Param(
-                "form",
-                "none",
-                "none at all; all calls whole in one chunk; none after the first call's",
-                ("none", "one_chunk", "after_first"),
-            ),
-        ),
-        dialects=CHAT,
-        forms=STREAM,
-        needs="a call",
-        stream=_no_index,
-    ),
-    Kind(
-        name="call_ids",
-        group="calls",
-        line='Ids of calls in further fragments are "" or repeated, or there are none at all.',
-        source="symfony/ai#2220, spring-projects/spring-ai#6369, BerriAI/litellm#29514",
-        params=(Param("ids", "empty", "what they are", ("empty", "repeated", "missing")),),
-        dialects=CHAT,
-        needs="a call",
-        whole=_ids_missing_whole,
-        stream=_ids_again,
-    ),
-    Kind(
-        name="call_apart",
-        group="calls",
-        line="The id of a call, its name and its arguments come in chunks of their own.",
-        source="pipecat-ai/pipecat#5023",
-        dialects=CHAT,
-        forms=STREAM,
-        needs="a call",
-        stream=_apart,
-    ),
-    Kind(
-        name="two_choices",
-        group="calls",
-        line="A second choice, woven into the first.",
-        source="langfuse/langfuse#16998, BerriAI/litellm#35793",
-        dialects=CHAT,
-        forms=STREAM,
-        stream=_two_choices,
-    ),
-    Kind(
-        name="role",
-        group="calls",
-        line="Every delta has a role, or none has.",
-        source="https://platform.openai.com/docs/api-reference/chat/streaming",
-        params=(Param("role", "repeated", "which of the two", ("repeated", "absent")),),
-        dialects=CHAT,
-        forms=STREAM,
-        stream=_roles,
-    ),
-    Kind(
-        name="empty_choices",
-        group="calls",
-        line="Chunks with `choices: []` at the start and in the middle.",
-        source="digitalocean/langchain-gradient#27, run-llama/llama_index#22812",
-        dialects=CHAT,
-        forms=STREAM,
-        stream=_no_choices,
-    ),
-    Kind(
-        name="finish_empty",
-        group="calls",
-        line='`finish_reason` is "" on every chunk but the last.',
-        source="ollama/ollama#4357, sgl-project/sglang#3912",
-        dialects=CHAT,
-        forms=STREAM,
-        stream=_finish_empty,
-    ),
-    Kind(
-        name="tool_calls_empty",
-        group="calls",
-        line="Text comes with `tool_calls: []`, or null.",
-        source="github/copilot-sdk#616, openai/openai-node#1341",
-        params=(Param("value", "empty", "which of the two", ("empty", "null")),),
-        dialects=CHAT,
-        whole=_without_calls_whole,
-        stream=_without_calls,
-    ),
-    Kind(
-        name="function_call",
-        group="calls",
-        line="The call comes in the deprecated form, `function_call`.",
-        source="microsoft/agent-framework-go#1103",
-        dialects=CHAT,
-        needs="a call",
-        whole=_legacy_whole,
-        stream=_legacy,
-    ),
-)

@@ -6,21 +6,49 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
-from fakeprovider.faults.kind import Kind, Param, Scene
+from fakeprovider.faults.kind import STREAM, Param, Scene
+from fakeprovider.faults.registry import fault
 
 _AT = Param("at", 0.5, "the fraction of the body that is sent", most=1)
 _SILENCE = Param("seconds", 600.0, "seconds of silence; the reply comes after them", most=86_400)
 
 
+@fault(
+    "reset",
+    hook="steps",
+    group="connection",
+    line="The request is read, then the connection is reset (RST).",
+    source="omnigent-ai/omnigent#872",
+    breaks=True,
+    chaos=True,
+)
 def _reset(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     yield Cut("reset")
 
 
+@fault(
+    "hang_before_headers",
+    hook="steps",
+    group="connection",
+    line="Nothing at all for a long time.",
+    source="earendil-works/pi#8331, microsoft/amplifier#339",
+    params=(_SILENCE,),
+    slow=True,
+)
 def _hang_before(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     yield Hold(scene.values["seconds"])
     yield from steps
 
 
+@fault(
+    "hang_after_headers",
+    hook="steps",
+    group="connection",
+    line="Status and headers, then nothing for a long time.",
+    source="agent0ai/agent-zero#1882, microsoft/vscode#321432",
+    params=(_SILENCE,),
+    slow=True,
+)
 def _hang_after(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     for step in steps:
         yield step
@@ -28,10 +56,30 @@ def _hang_after(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
             yield Hold(scene.values["seconds"])
 
 
+@fault(
+    "close_mid_body",
+    hook="steps",
+    group="connection",
+    line="The connection is closed (FIN) in the middle of the body.",
+    source="ltmoerdani/opencode-copilot-chat#170",
+    params=(_AT,),
+    breaks=True,
+    chaos=True,
+)
 def _close_mid_body(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     return mid_body(list(steps), scene.values["at"], "close")
 
 
+@fault(
+    "reset_mid_body",
+    hook="steps",
+    group="connection",
+    line="The connection is reset (RST) in the middle of the body.",
+    source="endolith/open-interpreter#291, HKUDS/nanobot#4038",
+    params=(_AT,),
+    breaks=True,
+    chaos=True,
+)
 def _reset_mid_body(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     return mid_body(list(steps), scene.values["at"], "reset")
 
@@ -58,6 +106,18 @@ def mid_body(steps: list[Step], at: float, how: Literal["close", "reset"]) -> It
 _FLUSH = 0.05  # seconds in which the client can read what a reset would throw away
 
 
+@fault(
+    "slow_body",
+    hook="steps",
+    group="connection",
+    line="The body drips in, a few bytes at a time.",
+    source="mock-server/mockserver-monorepo#2641",
+    params=(
+        Param("bytes", 16, "bytes at a time", least=1),
+        Param("gap", 0.1, "seconds between them", most=3600),
+    ),
+    slow=True,
+)
 def _slow_body(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     size, gap = scene.values["bytes"], scene.values["gap"]
     for step in steps:
@@ -69,87 +129,28 @@ def _slow_body(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
             yield Hold(gap)
 
 
+@fault(
+    "close_after",
+    hook="steps",
+    group="connection",
+    line="The reply is whole, then a connection that was to be kept is closed unannounced.",
+    source="mock-server/mockserver-monorepo#2641",
+)
 def _close_after(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     yield from steps
     yield Cut("close", complete=True)
 
 
+@fault(
+    "hold_open",
+    hook="steps",
+    group="connection",
+    line="The reply is whole, but the stream's end is held back.",
+    source="GCWing/OpenBitFun#2038",
+    params=(Param("seconds", 120.0, "seconds until the end comes", most=86_400),),
+    forms=STREAM,
+    slow=True,
+)
 def _hold_open(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     yield from steps
     yield Hold(scene.values["seconds"])
-
-
-KINDS = (
-    Kind(
-        name="reset",
-        group="connection",
-        line="The request is read, then the connection is reset (RST).",
-        source="omnigent-ai/omnigent#872",
-        breaks=True,
-        chaos=True,
-        steps=_reset,
-    ),
-    Kind(
-        name="hang_before_headers",
-        group="connection",
-        line="Nothing at all for a long time.",
-        source="earendil-works/pi#8331, microsoft/amplifier#339",
-        params=(_SILENCE,),
-        steps=_hang_before,
-    ),
-    Kind(
-        name="hang_after_headers",
-        group="connection",
-        line="Status and headers, then nothing for a long time.",
-        source="agent0ai/agent-zero#1882, microsoft/vscode#321432",
-        params=(_SILENCE,),
-        steps=_hang_after,
-    ),
-    Kind(
-        name="close_mid_body",
-        group="connection",
-        line="The connection is closed (FIN) in the middle of the body.",
-        source="ltmoerdani/opencode-copilot-chat#170",
-        params=(_AT,),
-        breaks=True,
-        chaos=True,
-        steps=_close_mid_body,
-    ),
-    Kind(
-        name="reset_mid_body",
-        group="connection",
-        line="The connection is reset (RST) in the middle of the body.",
-        source="endolith/open-interpreter#291, HKUDS/nanobot#4038",
-        params=(_AT,),
-        breaks=True,
-        chaos=True,
-        steps=_reset_mid_body,
-    ),
-    Kind(
-        name="slow_body",
-        group="connection",
-        line="The body drips in, a few bytes at a time.",
-        source="mock-server/mockserver-monorepo#2641",
-        params=(
-            Param("bytes", 16, "bytes at a time", least=1),
-            Param("gap", 0.1, "seconds between them", most=3600),
-        ),
-        steps=_slow_body,
-    ),
-    Kind(
-        name="close_after",
-        group="connection",
-        line="The reply is whole, then a connection that was to be kept is closed unannounced.",
-        source="mock-server/mockserver-monorepo#2641",
-        steps=_close_after,
-    ),
-    Kind(
-        name="hold_open",
-        group="connection",
-        line="The reply is whole, but the stream's end is held back.",
-        source="GCWing/OpenBitFun#2038",
-        params=(Param("seconds", 120.0, "seconds until the end comes", most=86_400),),
-        forms=frozenset({"stream"}),
-        steps=_hold_open,
-    ),
-)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fakeprovider.completion import Completion, complete
+from fakeprovider.completion import Completion
 from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
-from fakeprovider.faults import events as deltas
-from fakeprovider.faults.content import answered
-from fakeprovider.faults.events import read, read_all, write_all
-from fakeprovider.faults.kind import STREAM, Asked, Kind, Param, Scene
+from fakeprovider.faults.events import (
+    argument_fragment,
+    chat_calls,
+    ends_call,
+    finishes,
+    first_choice,
+    read,
+    read_all,
+    write_all,
+)
+from fakeprovider.faults.kind import BLOCKS, CHOICES, STREAM, Draft, Param, Scene
+from fakeprovider.faults.registry import fault
 from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Text, ToolCall
 
@@ -32,6 +40,17 @@ def _end(how: str) -> Iterator[Step]:
         yield Cut("reset")
 
 
+@fault(
+    "cut",
+    hook="steps",
+    group="stream",
+    line="The stream ends after some tokens, as if that had been all.",
+    source="ltmoerdani/opencode-copilot-chat#170, NVIDIA/TensorRT-LLM#18289",
+    params=(_AFTER, _HOW),
+    forms=STREAM,
+    breaks=True,
+    chaos=True,
+)
 def _cut(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     left = scene.values["after"]
     for step in steps:
@@ -59,33 +78,56 @@ def _first_arguments(steps: Sequence[Step]) -> list[int]:
     for index, step in enumerate(steps):
         if isinstance(step, Piece):
             event = read(Frame(step.data))
-            if deltas.ends_call(event, in_call):
+            if ends_call(event, in_call):
                 break
-            said = deltas.arguments(event)
+            said = argument_fragment(event)
             in_call = in_call or said is not None
             found += [index] if said else []
     return found
 
 
-def _with_arguments(asked: Asked) -> Completion:
+@fault(
+    "cut_in_call",
+    hook="reply",
+    group="stream",
+    line="The stream ends inside the arguments of a call.",
+    source="shiaho777/web-to-app#748, endolith/open-interpreter#291",
+    params=(_HOW,),
+    forms=STREAM,
+    needs="a call",
+    breaks=True,
+    steps=_cut_in_call,
+)
+def _with_arguments(draft: Draft) -> Completion:
     """A call has at least two tokens of arguments, so that there is a middle to cut."""
     blocks = tuple(
         ToolCall(block.name, '{"path":"notes.txt"}', block.id)
         if isinstance(block, ToolCall) and len(block.arguments) < 4
         else block
-        for block in asked.reply.blocks
+        for block in draft.reply.blocks
     )
-    return answered(asked, *blocks, finish=asked.reply.finish)
+    return draft.with_blocks(*blocks, finish=draft.reply.finish)
 
 
-def _with_face(asked: Asked) -> Completion:
+def _with_face(draft: Draft) -> Completion:
     """The reply says something outside ASCII, so that there is a character to cut in."""
-    if not asked.reply.text.isascii():
-        return complete(asked.conversation, asked.reply, asked.script)
-    blocks = (Text(f"Well {_FACE}"), *asked.reply.blocks)
-    return answered(asked, *blocks, finish=asked.reply.finish)
+    if not draft.reply.text.isascii():
+        return draft.completed()
+    blocks = (Text(f"Well {_FACE}"), *draft.reply.blocks)
+    return draft.with_blocks(*blocks, finish=draft.reply.finish)
 
 
+@fault(
+    "cut_in_character",
+    hook="steps",
+    group="stream",
+    line="The stream ends inside a character of several bytes.",
+    source="griffinwork40/agent-afk#635",
+    params=(_HOW,),
+    forms=STREAM,
+    breaks=True,
+    reply=_with_face,
+)
 def _cut_in_character(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     for step in steps:
         if isinstance(step, Piece) and not step.data.isascii():
@@ -96,6 +138,20 @@ def _cut_in_character(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     yield from _end(scene.values["how"])
 
 
+@fault(
+    "stall",
+    hook="steps",
+    group="stream",
+    line="The stream stands still with the socket open, then goes on.",
+    source="earendil-works/pi#8331, shiaho777/web-to-app#438",
+    params=(
+        _AFTER,
+        Param("seconds", 600.0, "seconds of silence", most=86_400),
+        Param("ping", 0.0, "seconds between comments meanwhile; 0 for none", most=86_400),
+    ),
+    forms=STREAM,
+    slow=True,
+)
 def _stall(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     left = scene.values["after"]
     for step in steps:
@@ -125,6 +181,26 @@ _ERRORS = {
 }
 
 
+@fault(
+    "error_mid_stream",
+    hook="stream",
+    group="stream",
+    line="An error event after the 200, then the end.",
+    source="anthropics/anthropic-sdk-python#1258, Alcova-AI/adk-anthropic-go#32",
+    params=(
+        Param(
+            "at",
+            "token",
+            "where: after tokens, as first event, after the first call",
+            ("token", "first", "call"),
+        ),
+        _AFTER,
+        Param("error", "overloaded", "which error", tuple(_ERRORS)),
+    ),
+    forms=STREAM,
+    breaks=True,
+    chaos=True,
+)
 def _error_mid_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     number = 0
     for frame in _before_error(frames, scene):
@@ -142,7 +218,7 @@ def _before_error(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
         yield from _to_end_of_call(frames)
         return
     for frame in frames:
-        if left < frame.tokens or deltas.finishes(read(frame)):
+        if left < frame.tokens or finishes(read(frame)):
             return
         left -= frame.tokens
         yield frame
@@ -152,127 +228,56 @@ def _to_end_of_call(frames: Iterable[Frame]) -> Iterator[Frame]:
     """Up to where the first call is complete; all of a stream without one, but its end."""
     in_call = False
     for event in read_all(frames):
-        over = deltas.ends_call(event, in_call)
-        if deltas.finishes(event) or (over and deltas.chat_calls(event)):
+        over = ends_call(event, in_call)
+        if finishes(event) or (over and chat_calls(event)):
             return
         yield event.frame
         if over:
             return
-        in_call = in_call or deltas.arguments(event) is not None
+        in_call = in_call or argument_fragment(event) is not None
 
 
+@fault(
+    "no_done",
+    hook="stream",
+    group="stream",
+    line="Everything but the last event (`[DONE]`, `message_stop`).",
+    source="theopenco/llmgateway#1901, open-learning-exchange/planet#10281",
+    forms=STREAM,
+    shapes=CHOICES | BLOCKS,
+)
 def _no_done(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     *kept, _ = frames
     yield from kept
 
 
+@fault(
+    "no_finish",
+    hook="stream",
+    group="stream",
+    line="The stream never says why it ended.",
+    source="ltmoerdani/opencode-copilot-chat#170, griffinwork40/agent-afk#635",
+    params=(
+        Param("done", "no", "whether `[DONE]` (and usage) still comes, in chat", ("no", "yes")),
+    ),
+    forms=STREAM,
+    breaks=True,
+)
 def _no_finish(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
-    events = [event for event in read_all(frames) if not deltas.finishes(event)]
+    events = [event for event in read_all(frames) if not finishes(event)]
     if scene.values["done"] == "no":
-        events = [event for event in events if deltas.choice(event) or "type" in (event.data or {})]
+        events = [event for event in events if first_choice(event) or "type" in (event.data or {})]
     yield from write_all(events)
 
 
+@fault(
+    "headers_only",
+    hook="steps",
+    group="stream",
+    line="A 200 and the end of the stream, without one event.",
+    source="GCWing/OpenBitFun#2038",
+    forms=STREAM,
+    breaks=True,
+)
 def _headers_only(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
     yield next(step for step in steps if isinstance(step, Start))
-
-
-KINDS = (
-    Kind(
-        name="cut",
-        group="stream",
-        line="The stream ends after some tokens, as if that had been all.",
-        source="ltmoerdani/opencode-copilot-chat#170, NVIDIA/TensorRT-LLM#18289",
-        params=(_AFTER, _HOW),
-        forms=STREAM,
-        breaks=True,
-        chaos=True,
-        steps=_cut,
-    ),
-    Kind(
-        name="cut_in_call",
-        group="stream",
-        line="The stream ends inside the arguments of a call.",
-        source="shiaho777/web-to-app#748, endolith/open-interpreter#291",
-        params=(_HOW,),
-        forms=STREAM,
-        needs="a call",
-        breaks=True,
-        reply=_with_arguments,
-        steps=_cut_in_call,
-    ),
-    Kind(
-        name="cut_in_character",
-        group="stream",
-        line="The stream ends inside a character of several bytes.",
-        source="griffinwork40/agent-afk#635",
-        params=(_HOW,),
-        forms=STREAM,
-        breaks=True,
-        reply=_with_face,
-        steps=_cut_in_character,
-    ),
-    Kind(
-        name="stall",
-        group="stream",
-        line="The stream stands still with the socket open, then goes on.",
-        source="earendil-works/pi#8331, shiaho777/web-to-app#438",
-        params=(
-            _AFTER,
-            Param("seconds", 600.0, "seconds of silence", most=86_400),
-            Param("ping", 0.0, "seconds between comments meanwhile; 0 for none", most=86_400),
-        ),
-        forms=STREAM,
-        steps=_stall,
-    ),
-    Kind(
-        name="error_mid_stream",
-        group="stream",
-        line="An error event after the 200, then the end.",
-        source="anthropics/anthropic-sdk-python#1258, Alcova-AI/adk-anthropic-go#32",
-        params=(
-            Param(
-                "at",
-                "token",
-                "where: after tokens, as first event, after the first call",
-                ("token", "first", "call"),
-            ),
-            _AFTER,
-            Param("error", "overloaded", "which error", tuple(_ERRORS)),
-        ),
-        forms=STREAM,
-        breaks=True,
-        chaos=True,
-        stream=_error_mid_stream,
-    ),
-    Kind(
-        name="no_done",
-        group="stream",
-        line="Everything but the last event (`[DONE]`, `message_stop`).",
-        source="theopenco/llmgateway#1901, open-learning-exchange/planet#10281",
-        dialects=frozenset({"chat", "messages"}),
-        forms=STREAM,
-        stream=_no_done,
-    ),
-    Kind(
-        name="no_finish",
-        group="stream",
-        line="The stream never says why it ended.",
-        source="ltmoerdani/opencode-copilot-chat#170, griffinwork40/agent-afk#635",
-        params=(
-            Param("done", "no", "whether `[DONE]` (and usage) still comes, in chat", ("no", "yes")),
-        ),
-        forms=STREAM,
-        breaks=True,
-        stream=_no_finish,
-    ),
-    Kind(
-        name="headers_only",
-        group="stream",
-        line="A 200 and the end of the stream, without one event.",
-        source="GCWing/OpenBitFun#2038",
-        forms=STREAM,
-        breaks=True,
-        steps=_headers_only,
-    ),
-)

@@ -77,7 +77,7 @@ def decode(body: bytes) -> Any:
 FINISHES = frozenset({"message_delta", "message_stop"})
 
 
-def choice(event: Event) -> dict[str, Any] | None:
+def first_choice(event: Event) -> dict[str, Any] | None:
     """The first choice of a chat chunk, if it has one."""
     choices = (event.data or {}).get("choices")
     return choices[0] if choices else None
@@ -85,14 +85,14 @@ def choice(event: Event) -> dict[str, Any] | None:
 
 def chat_calls(event: Event) -> list[dict[str, Any]]:
     """The tool call deltas of a chat chunk."""
-    found = choice(event)
-    calls: list[dict[str, Any]] = ((found or {}).get("delta") or {}).get("tool_calls") or []
+    choice = first_choice(event)
+    calls: list[dict[str, Any]] = ((choice or {}).get("delta") or {}).get("tool_calls") or []
     return calls
 
 
 def with_choice(event: Event, **changes: Any) -> Event:
     """A chat chunk with its choice changed."""
-    return event.with_data(choices=[{**(choice(event) or {}), **changes}])
+    return event.with_data(choices=[{**(first_choice(event) or {}), **changes}])
 
 
 def with_delta(event: Event, delta: dict[str, Any]) -> Event:
@@ -102,8 +102,8 @@ def with_delta(event: Event, delta: dict[str, Any]) -> Event:
 
 def with_calls(event: Event, calls: list[dict[str, Any]]) -> Event:
     """A chat chunk with other tool call deltas."""
-    found = choice(event) or {}
-    return with_delta(event, {**found["delta"], "tool_calls": calls})
+    choice = first_choice(event) or {}
+    return with_delta(event, {**choice["delta"], "tool_calls": calls})
 
 
 def each_call(event: Event, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Event:
@@ -114,20 +114,20 @@ def each_call(event: Event, change: Callable[[dict[str, Any]], dict[str, Any]]) 
 
 def each_delta(event: Event, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Event:
     """A chat chunk with its delta changed, if it has one."""
-    found = choice(event)
-    return event if found is None else with_delta(event, change(found["delta"]))
+    choice = first_choice(event)
+    return event if choice is None else with_delta(event, change(choice["delta"]))
 
 
 def finishes(event: Event) -> bool:
     """Whether this event says why the reply ended, or comes after that."""
-    found = choice(event)
-    if found is not None:
-        return found.get("finish_reason") is not None
+    choice = first_choice(event)
+    if choice is not None:
+        return choice.get("finish_reason") is not None
     kind = (event.data or {}).get("type", "")
     return kind in FINISHES or kind in ("response.completed", "response.incomplete")
 
 
-def arguments(event: Event) -> str | None:
+def argument_fragment(event: Event) -> str | None:
     """The fragment of a call's arguments that this event carries, if it is such an event."""
     data = event.data or {}
     if data.get("type") == "content_block_delta":

@@ -7,14 +7,14 @@ to bytes, from frames to frames, from steps to steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from fakeprovider.completion import Completion
+from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.delivery.steps import Headers, Step
-from fakeprovider.protocols.dialect import Dialect, Frame
-from fakeprovider.replies import Reply
+from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, Shape
+from fakeprovider.replies import Block, Fault, Finish, Reply
 
 Group: TypeAlias = Literal[
     "status", "connection", "stream", "framing", "calls", "usage", "content", "counting"
@@ -23,9 +23,9 @@ Form: TypeAlias = Literal["whole", "stream"]
 Need: TypeAlias = Literal["a call", "two calls", "a cap on output"]
 Values: TypeAlias = Mapping[str, Any]
 
-ALL: frozenset[str] = frozenset({"chat", "messages", "responses"})
-CHAT: frozenset[str] = frozenset({"chat"})
-MESSAGES: frozenset[str] = frozenset({"messages"})
+CHOICES: frozenset[Shape] = frozenset({"choices"})
+BLOCKS: frozenset[Shape] = frozenset({"blocks"})
+ITEMS: frozenset[Shape] = frozenset({"items"})
 BOTH: frozenset[Form] = frozenset({"whole", "stream"})
 STREAM: frozenset[Form] = frozenset({"stream"})
 
@@ -50,12 +50,12 @@ class Param:
 
     def read(self, value: Any) -> str | int | float:
         """The value, given as it is or in words; raises `BadFault`."""
-        found = self._converted(value)
-        if self.choices and found not in self.choices:
+        converted = self._converted(value)
+        if self.choices and converted not in self.choices:
             raise BadFault(f"{self.name}={value!r}: must be one of {', '.join(self.choices)}")
-        if not isinstance(found, str) and not self.least <= found <= self.most:
+        if not isinstance(converted, str) and not self.least <= converted <= self.most:
             raise BadFault(f"{self.name}={value!r}: must be {self.least:g} to {self.most:,}")
-        return found
+        return converted
 
     def _converted(self, value: Any) -> str | int | float:
         kind = type(self.default)
@@ -94,19 +94,31 @@ class Scene:
     now: float = 0.0
 
 
+_ANY_REPLY = Fault("content")  # excuses a reply that no service can send
+
+
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Draft:
     """A script's reply to a conversation, not yet completed."""
 
+    dialect: Dialect
     conversation: Conversation
     reply: Reply
     script: str
     values: Values
-    dialect: Dialect
+
+    def completed(self) -> Completion:
+        """The reply as the script wrote it."""
+        return complete(self.conversation, self.reply, self.script)
+
+    def with_blocks(self, *blocks: Block, finish: Finish | None = None) -> Completion:
+        """Other blocks in the reply's place; the finish follows from them unless it is given."""
+        reply = replace(self.reply, blocks=blocks, finish=finish, fault=_ANY_REPLY)
+        return complete(self.conversation, reply, self.script)
 
 
 ErrorHook: TypeAlias = Callable[[Scene], Answer | None]
-ReplyHook: TypeAlias = Callable[[Asked], Completion]
+ReplyHook: TypeAlias = Callable[[Draft], Completion]
 WholeHook: TypeAlias = Callable[[bytes, Scene], bytes]
 StreamHook: TypeAlias = Callable[[Iterable[Frame], Scene], Iterator[Frame]]
 StepsHook: TypeAlias = Callable[[Iterable[Step], Scene], Iterator[Step]]
@@ -119,7 +131,8 @@ class Kind:
 
     `line` says what happens, `source` where it was seen or is documented. It strikes replies of
     `dialects`, in `forms`, that have what it `needs`. `breaks` says that the client cannot have
-    had the whole reply; `chaos` that it is one of those that `--chaos` draws from. The functions:
+    had the whole reply; `chaos` that it is one of those that `--chaos` draws from; `slow` that it
+    keeps a client waiting; `quick` has parameters with which it waits less. The functions:
     `error` answers in place of the reply (None: this time there is nothing to answer), `reply`
     completes it, `whole`, `stream` and `steps` change how it goes out, `count` changes what
     `count_tokens` says (None: there is no such endpoint).
@@ -130,11 +143,13 @@ class Kind:
     line: str
     source: str
     params: tuple[Param, ...] = ()
-    dialects: frozenset[str] = ALL
+    dialects: frozenset[str] = field(default_factory=lambda: frozenset(DIALECTS))
     forms: frozenset[Form] = BOTH
     needs: Need | None = None
     breaks: bool = False
     chaos: bool = False
+    slow: bool = False
+    quick: Values = field(default_factory=dict)
     error: ErrorHook | None = None
     reply: ReplyHook | None = None
     whole: WholeHook | None = None

@@ -1,64 +1,56 @@
-"""All faults by name, and a fault as it is asked for: by whom, with what, on which turns."""
+"""Every fault there is: how one is registered, found by name, and listed in the documentation."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from itertools import chain
-from types import MappingProxyType
-from typing import Any
+from itertools import groupby
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from fakeprovider.faults import (
-    arguments,
-    calls,
-    connection,
-    content,
-    ends,
-    framing,
-    order,
-    status,
-    usage,
+from fakeprovider.faults.kind import BadFault, Kind, Param
+from fakeprovider.protocols.dialect import DIALECTS, Shape
+from fakeprovider.registry import Registry
+
+Hook: TypeAlias = Literal["error", "reply", "whole", "stream", "steps", "count"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MODULES = (
+    "status",
+    "connection",
+    "ends",
+    "framing",
+    "calls",
+    "order",
+    "usage",
+    "content",
+    "arguments",
+    "counting",
 )
-from fakeprovider.faults.kind import BadFault, Kind, Values
 
-_MODULES = (status, connection, ends, framing, calls, order, usage, content, arguments)
-
-FAULTS: Mapping[str, Kind] = MappingProxyType(
-    {kind.name: kind for kind in chain(*(module.KINDS for module in _MODULES), usage.COUNT_KINDS)}
+FAULTS: Registry[Kind] = Registry(
+    "fault", tuple(f"fakeprovider.faults.{module}" for module in _MODULES)
 )
-"""Every fault there is."""
+"""Every fault by name."""
 
-_TURNS = re.compile(r"(\d{1,9})(-(\d{1,9})?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """A range of turns, counted from 0; `last` None is open."""
-
-    first: int = 0
-    last: int | None = None
-
-    def __contains__(self, turn: int) -> bool:
-        return self.first <= turn and (self.last is None or turn <= self.last)
+ALL_SHAPES: frozenset[Shape] = frozenset({"choices", "blocks", "items"})
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A fault as it is asked for.
+def fault(
+    name: str, *, hook: Hook, shapes: frozenset[Shape] = ALL_SHAPES, **facts: Any
+) -> Callable[[F], F]:
+    """Register a fault; the decorated function is its `hook`.
 
-    It strikes on `turns`, the first `times` attempts of each (None: all of them).
+    It strikes the dialects whose replies have one of the `shapes`. `facts` are the other fields of
+    `Kind`, further hooks among them: functions that stand above the decorated one.
     """
 
-    kind: Kind
-    values: Values
-    turns: Turns = Turns()
-    times: int | None = None
+    def register(function: F) -> F:
+        struck = (dialect.name for dialect in DIALECTS.values() if dialect.shape in shapes)
+        facts[hook] = function
+        FAULTS.add(name, Kind(name=name, dialects=frozenset(struck), **facts))
+        return function
 
-    def strikes(self, turn: int, attempt: int) -> bool:
-        """Whether it is this turn's and this attempt's; attempts are counted from 0."""
-        return turn in self.turns and (self.times is None or attempt < self.times)
+    return register
 
 
 def find(name: str) -> Kind:
@@ -70,35 +62,48 @@ def find(name: str) -> Kind:
     raise BadFault(f"unknown fault {name!r}; {hint}`fakeprovider faults` lists them")
 
 
-def plan(name: str, given: Mapping[str, Any] | None = None) -> Plan:
-    """A fault with its parameters, and with `turn` and `times`; raises `BadFault`.
-
-    `turn` is a number, or a range such as `2-5` or `3-`.
-    """
-    kind = find(name)
-    own = dict(given or {})
-    turn, times = own.pop("turn", None), own.pop("times", None)
-    return Plan(kind, kind.values(own), _turns(turn), _times(times))
+PAGE = "docs/faults.md"
+LIST, SDKS = "list of faults", "official SDKs"
+"""Parts of the page that are generated; each stands between two comments."""
 
 
-def _turns(told: Any) -> Turns:
-    if told is None:
-        return Turns()
-    found = _TURNS.fullmatch(str(told))
-    if found is None or isinstance(told, bool):
-        raise BadFault(f"turn={told!r}: must be a turn from 0 on, or a range such as 2-5 or 3-")
-    first = int(found[1])
-    if found[2] is None:
-        return Turns(first, first)
-    last = int(found[3]) if found[3] else None
-    if last is not None and last < first:
-        raise BadFault(f"turn={told!r}: the range ends before it begins")
-    return Turns(first, last)
+def listing() -> str:
+    """Every fault with its line, parameters, dialects and source, group by group."""
+    return "\n\n".join(_groups())
 
 
-def _times(told: Any) -> int | None:
-    if told is None:
-        return None
-    if isinstance(told, bool) or not str(told).isdecimal() or not 1 <= int(told) < 10**9:
-        raise BadFault(f"times={told!r}: must be a whole number, 1 or more")
-    return int(told)
+def _groups() -> Iterator[str]:
+    for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
+        rows = "\n".join(map(row, kinds))
+        head = "| fault | what happens | parameters | where | seen in |\n|---|---|---|---|---|"
+        yield f"### {group}\n\n{head}\n{rows}"
+
+
+def row(kind: Kind) -> str:
+    """The fault's row on the page."""
+    params = ", ".join(map(_param, kind.params)) or "-"
+    return f"| `{kind.name}` | {kind.line} | {params} | {_where(kind)} | {kind.source} |"
+
+
+def _param(param: Param) -> str:
+    choices = f" ({', '.join(param.choices)})" if param.choices else ""
+    return f"`{param.name}={param.default}`{choices}"
+
+
+def _where(kind: Kind) -> str:
+    everywhere = len(kind.dialects) == len(DIALECTS)
+    dialects = "all" if everywhere else ", ".join(sorted(kind.dialects))
+    streams = " streams" if kind.forms == {"stream"} else ""
+    needs = f", needs {kind.needs}" if kind.needs else ""
+    chaos = ", in chaos" if kind.chaos else ""
+    return f"{dialects}{streams}{needs}{chaos}"
+
+
+def replaced(page: str, part: str, text: str) -> str:
+    """The page with one generated part replaced; raises `ValueError` where it has no such part."""
+    begin, end = f"<!-- {part} -->\n", f"\n<!-- end of {part} -->"
+    before, opening, rest = page.partition(begin)
+    _, closing, after = rest.partition(end)
+    if not (opening and closing):
+        raise ValueError(f"the page has no part between {begin.strip()} and {end.strip()}")
+    return f"{before}{begin}{text}{end}{after}"

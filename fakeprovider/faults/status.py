@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 from fakeprovider.delivery.steps import Headers
 from fakeprovider.errors import ApiError
 from fakeprovider.faults.events import decode, encode
-from fakeprovider.faults.kind import Answer, Kind, Param, Scene
+from fakeprovider.faults.kind import Answer, Param, Scene
+from fakeprovider.faults.registry import fault
 
 Shaped: TypeAlias = Callable[[int, str], Any]
 
@@ -63,7 +64,7 @@ ANTHROPIC = "https://docs.claude.com/en/api/errors"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ServiceError:
     """What a service says: status, words, and its own names for the error.
 
     `kind` and `code` are those of `ApiError`; `types` has the type on the wire, by vendor, where
@@ -98,130 +99,145 @@ class Said:
         return Answer(self.status, body, self.message, (("content-type", kind), *headers))
 
 
-def _plain(name: str, line: str, source: str, said: Said, chaos: bool = False) -> Kind:
-    return Kind(
-        name=name,
+def _plain(name: str, line: str, source: str, error: ServiceError, chaos: bool = False) -> None:
+    """Register an error that needs no function of its own."""
+    register = fault(
+        name,
+        hook="error",
         group="status",
         line=line,
         source=source,
         params=(SHAPE,),
         breaks=True,
         chaos=chaos,
-        error=said.answer,
     )
+    register(error.answer)
 
 
 _KEY = "Incorrect API key provided: sk-fake. You can find your API key in your account settings."
 _REGION = "Country, region, or territory not supported."
 _SERVER = "The server had an error while processing your request. Sorry about that!"
 
-PLAIN = (
-    _plain(
-        "bad_request",
-        "400: the request is wrong, whatever it was.",
-        OPENAI,
-        Said(400, "Invalid request.", code="invalid_value"),
-    ),
-    _plain(
-        "unauthorized",
-        "401: the API key is not valid.",
-        OPENAI,
-        Said(401, _KEY, "authentication", "invalid_api_key"),
-    ),
-    _plain(
-        "forbidden",
-        "403: the key is not allowed to do this.",
-        OPENAI,
-        Said(403, _REGION, "permission", "unsupported_country_region_territory"),
-    ),
-    _plain(
+_plain(
+    "bad_request",
+    "400: the request is wrong, whatever it was.",
+    OPENAI,
+    ServiceError(400, "Invalid request.", code="invalid_value"),
+)
+_plain(
+    "unauthorized",
+    "401: the API key is not valid.",
+    OPENAI,
+    ServiceError(401, _KEY, "authentication", "invalid_api_key"),
+)
+_plain(
+    "forbidden",
+    "403: the key is not allowed to do this.",
+    OPENAI,
+    ServiceError(403, _REGION, "permission", "unsupported_country_region_territory"),
+)
+_plain(
+    "model_not_found",
+    "404: there is no such model.",
+    OPENAI,
+    ServiceError(
+        404,
+        "The model does not exist or you do not have access to it.",
+        "not_found",
         "model_not_found",
-        "404: there is no such model.",
-        OPENAI,
-        Said(
-            404,
-            "The model does not exist or you do not have access to it.",
-            "not_found",
-            "model_not_found",
-        ),
     ),
-    _plain(
-        "request_timeout",
-        "408: the service waited too long for the request.",
-        "https://github.com/openai/openai-python#retries",
-        Said(408, "Request timed out.", code="request_timeout"),
+)
+_plain(
+    "request_timeout",
+    "408: the service waited too long for the request.",
+    "https://github.com/openai/openai-python#retries",
+    ServiceError(408, "Request timed out.", code="request_timeout"),
+)
+_plain(
+    "conflict",
+    "409: something changed meanwhile.",
+    "https://github.com/openai/openai-python#retries",
+    ServiceError(
+        409,
+        "Conflict: please try again.",
+        code="conflict",
+        types={"anthropic": "conflict_error"},
     ),
-    _plain(
-        "conflict",
-        "409: something changed meanwhile.",
-        "https://github.com/openai/openai-python#retries",
-        Said(
-            409,
-            "Conflict: please try again.",
-            code="conflict",
-            types={"anthropic": "conflict_error"},
-        ),
-    ),
-    _plain(
+)
+_plain(
+    "too_large",
+    "413: the request's body is too large.",
+    ANTHROPIC,
+    ServiceError(
+        413,
+        "Request exceeds the maximum allowed number of bytes.",
         "too_large",
-        "413: the request's body is too large.",
-        ANTHROPIC,
-        Said(
-            413,
-            "Request exceeds the maximum allowed number of bytes.",
-            "too_large",
-            "request_too_large",
-        ),
+        "request_too_large",
     ),
-    _plain(
-        "server_error",
-        "500: the service failed.",
-        OPENAI,
-        Said(500, _SERVER, "server"),
-        chaos=True,
-    ),
-    _plain(
-        "unavailable",
-        "503: the service is overloaded (OpenAI's word for it).",
-        OPENAI,
-        Said(
-            503,
-            "The engine is currently overloaded, please try again later.",
-            "overloaded",
-            "server_is_overloaded",
-            types={"openai": "service_unavailable_error"},
-        ),
-        chaos=True,
-    ),
-    _plain(
-        "gateway_timeout",
-        "504: a gateway gave up waiting.",
-        ANTHROPIC,
-        Said(
-            504,
-            "The request timed out while processing.",
-            "server",
-            types={"openai": "server_error", "anthropic": "timeout_error"},
-        ),
-    ),
-    _plain(
+)
+_plain(
+    "server_error",
+    "500: the service failed.",
+    OPENAI,
+    ServiceError(500, _SERVER, "server"),
+    chaos=True,
+)
+_plain(
+    "unavailable",
+    "503: the service is overloaded (OpenAI's word for it).",
+    OPENAI,
+    ServiceError(
+        503,
+        "The engine is currently overloaded, please try again later.",
         "overloaded",
-        "529: the service is overloaded (Anthropic's word for it).",
-        ANTHROPIC,
-        Said(529, "Overloaded", "overloaded", types={"openai": "server_error"}),
-        chaos=True,
+        "server_is_overloaded",
+        types={"openai": "service_unavailable_error"},
     ),
+    chaos=True,
+)
+_plain(
+    "gateway_timeout",
+    "504: a gateway gave up waiting.",
+    ANTHROPIC,
+    ServiceError(
+        504,
+        "The request timed out while processing.",
+        "server",
+        types={"openai": "server_error", "anthropic": "timeout_error"},
+    ),
+)
+_plain(
+    "overloaded",
+    "529: the service is overloaded (Anthropic's word for it).",
+    ANTHROPIC,
+    ServiceError(529, "Overloaded", "overloaded", types={"openai": "server_error"}),
+    chaos=True,
 )
 
 
-def _bad_gateway(scene: Scene) -> Answer:
-    shape = scene.values["shape"]
-    return Said(502, "Bad Gateway", "server").answer(scene, shape=shape)
-
-
+@fault(
+    "rate_limited",
+    hook="error",
+    group="status",
+    line="429: too many requests, and when to come back.",
+    source=f"{OPENAI}; https://docs.claude.com/en/api/rate-limits",
+    params=(
+        Param("retry_after", 1.0, "seconds to wait"),
+        Param(
+            "form",
+            "seconds",
+            "how the wait is told: Retry-After in seconds or as a date, retry-after-ms, or not",
+            ("seconds", "date", "ms", "none"),
+        ),
+        SHAPE,
+    ),
+    breaks=True,
+    chaos=True,
+    quick={"retry_after": 0.05, "form": "ms"},
+)
 def _rate_limited(scene: Scene) -> Answer:
     wait = scene.values["retry_after"]
-    said = Said(
+    error = ServiceError(
         429,
         f"Rate limit reached for {scene.conversation.model} on requests per min. "
         f"Please try again in {wait:g}s.",
@@ -231,7 +247,7 @@ def _rate_limited(scene: Scene) -> Answer:
     )
     form = scene.values["form"]
     left = (scene.dialect.requests_left_header, "0")
-    answer = said.answer(scene, (*_retry_after(wait, form, scene.now), left))
+    answer = error.answer(scene, (*_retry_after(wait, form, scene.now), left))
     if form == "date":
         wait = ceil(scene.now + wait) - scene.now  # a date has no fraction of a second
     return answer if form == "none" else replace(answer, retry_after=max(0, wait))
@@ -247,13 +263,22 @@ def _retry_after(wait: float, form: str, now: float) -> Headers:
     return ()
 
 
+@fault(
+    "insufficient_quota",
+    hook="error",
+    group="status",
+    line="429: the account has no money left; waiting does not help.",
+    source=f"{OPENAI}; https://docs.claude.com/en/api/rate-limits",
+    params=(SHAPE,),
+    breaks=True,
+)
 def _quota(scene: Scene) -> Answer:
     words = (
         "You exceeded your current quota, please check your plan and billing details. For more "
         "information on this error, read the docs: "
         "https://platform.openai.com/docs/guides/error-codes/api-errors."
     )
-    return Said(
+    return ServiceError(
         429,
         words,
         "rate_limit",
@@ -263,94 +288,66 @@ def _quota(scene: Scene) -> Answer:
     ).answer(scene)
 
 
+@fault(
+    "context_length_exceeded",
+    hook="error",
+    group="status",
+    line="400: the prompt is longer than the model's context.",
+    source="anomalyco/opencode#17746, earendil-works/pi#5677",
+    params=(
+        Param("limit", 128_000, "tokens of context that the message speaks of"),
+        Param(
+            "wording",
+            "service",
+            "the service's words; other words with the code; a gateway's, without a code",
+            ("service", "odd", "bare"),
+        ),
+        SHAPE,
+    ),
+    breaks=True,
+)
 def _context(scene: Scene) -> Answer:
     limit = scene.values["limit"]
-    found = max(scene.conversation.prompt_tokens, limit + 1)
+    tokens = max(scene.conversation.prompt_tokens, limit + 1)
     if scene.values["wording"] == "bare":
-        words = f"Input length ({found}) exceeds model's maximum context length ({limit})."
-        return Said(400, words).answer(scene)
+        words = f"Input length ({tokens}) exceeds model's maximum context length ({limit})."
+        return ServiceError(400, words).answer(scene)
     if scene.values["wording"] == "odd":
         words = "Your input is more than this model can take in."
-        return Said(400, words, code="context_length_exceeded").answer(scene)
-    error = scene.dialect.context_exceeded(found, limit)
-    return Said(400, error.message, code=error.code, param=error.param).answer(scene)
+        return ServiceError(400, words, code="context_length_exceeded").answer(scene)
+    error = scene.dialect.context_exceeded(tokens, limit)
+    return ServiceError(400, error.message, code=error.code, param=error.param).answer(scene)
 
 
+@fault(
+    "bad_gateway",
+    hook="error",
+    group="status",
+    line="502: a proxy's HTML page.",
+    source="anomalyco/opencode#36411",
+    params=(Param("shape", "html", SHAPE.line, SHAPE.choices),),
+    breaks=True,
+    chaos=True,
+)
+def _bad_gateway(scene: Scene) -> Answer:
+    shape = scene.values["shape"]
+    return ServiceError(502, "Bad Gateway", "server").answer(scene, shape=shape)
+
+
+@fault(
+    "http_error",
+    hook="error",
+    group="status",
+    line="Any status, in any of the shapes that error bodies come in.",
+    source="openai/openai-node#1734, openai-php/client#682, charmbracelet/fantasy#365",
+    params=(
+        Param("status", 400, "the status", least=400, most=599),
+        Param("message", "m", "the error's words"),
+        SHAPE,
+    ),
+    breaks=True,
+)
 def _any(scene: Scene) -> Answer:
     status = scene.values["status"]
     kind = "server" if status >= 500 else "invalid_request"
-    return Said(status, scene.values["message"], kind).answer(scene)
-
-
-KINDS = (
-    *PLAIN,
-    Kind(
-        name="rate_limited",
-        group="status",
-        line="429: too many requests, and when to come back.",
-        source=f"{OPENAI}; https://docs.claude.com/en/api/rate-limits",
-        params=(
-            Param("retry_after", 1.0, "seconds to wait"),
-            Param(
-                "form",
-                "seconds",
-                "how the wait is told: Retry-After in seconds or as a date, retry-after-ms, or not",
-                ("seconds", "date", "ms", "none"),
-            ),
-            SHAPE,
-        ),
-        breaks=True,
-        chaos=True,
-        error=_rate_limited,
-    ),
-    Kind(
-        name="insufficient_quota",
-        group="status",
-        line="429: the account has no money left; waiting does not help.",
-        source=f"{OPENAI}; https://docs.claude.com/en/api/rate-limits",
-        params=(SHAPE,),
-        breaks=True,
-        error=_quota,
-    ),
-    Kind(
-        name="context_length_exceeded",
-        group="status",
-        line="400: the prompt is longer than the model's context.",
-        source="anomalyco/opencode#17746, earendil-works/pi#5677",
-        params=(
-            Param("limit", 128_000, "tokens of context that the message speaks of"),
-            Param(
-                "wording",
-                "service",
-                "the service's words; other words with the code; a gateway's, without a code",
-                ("service", "odd", "bare"),
-            ),
-            SHAPE,
-        ),
-        breaks=True,
-        error=_context,
-    ),
-    Kind(
-        name="bad_gateway",
-        group="status",
-        line="502: a proxy's HTML page.",
-        source="anomalyco/opencode#36411",
-        params=(Param("shape", "html", SHAPE.line, SHAPE.choices),),
-        breaks=True,
-        chaos=True,
-        error=_bad_gateway,
-    ),
-    Kind(
-        name="http_error",
-        group="status",
-        line="Any status, in any of the shapes that error bodies come in.",
-        source="openai/openai-node#1734, openai-php/client#682, charmbracelet/fantasy#365",
-        params=(
-            Param("status", 400, "the status", least=400, most=599),
-            Param("message", "m", "the error's words"),
-            SHAPE,
-        ),
-        breaks=True,
-        error=_any,
-    ),
-)
+    return ServiceError(status, scene.values["message"], kind).answer(scene)

@@ -1,13 +1,13 @@
-"""Usage that is missing, null, repeated, or sent where nobody asked."""
+"""Usage that is missing, null, repeated, or sent where nobody asked for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fakeprovider.faults import events
-from fakeprovider.faults.events import Event, decode, each, edit, encode, read_all
-from fakeprovider.faults.kind import CHAT, MESSAGES, STREAM, Kind, Param, Scene, Values
+from fakeprovider.faults.events import Event, decode, each, edit, encode, finishes, read_all
+from fakeprovider.faults.kind import BLOCKS, CHOICES, STREAM, Param, Scene
+from fakeprovider.faults.registry import fault
 from fakeprovider.protocols.dialect import Frame
 
 
@@ -17,6 +17,14 @@ def _missing_whole(body: bytes, scene: Scene) -> bytes:
     return encode(data)
 
 
+@fault(
+    "usage_missing",
+    hook="stream",
+    group="usage",
+    line="No usage anywhere, asked for or not.",
+    source="MitulShah1/openai-agents-go#93, HarperFast/harper#854",
+    whole=_missing_whole,
+)
 def _missing(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     for event in read_all(frames):
         if (event.data or {}).get("choices") != []:
@@ -43,6 +51,15 @@ def _null_whole(body: bytes, scene: Scene) -> bytes:
     return edit(body, usage=_null(scene))
 
 
+@fault(
+    "usage_null",
+    hook="stream",
+    group="usage",
+    line="Usage with null where output is counted, or null altogether.",
+    source="livekit/agents#6763, openai/openai-agents-python#1179",
+    params=(Param("what", "counts", "what is null", ("counts", "object")),),
+    whole=_null_whole,
+)
 def _null_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     for event in read_all(frames):
         if event.data is None:
@@ -55,7 +72,7 @@ def _with_null(event: Event, scene: Scene) -> Event:
     data = event.data or {}
     if event.name == "message_delta":
         return event.with_data(usage=_null(scene))
-    if events.finishes(event) and "response" in data:
+    if finishes(event) and "response" in data:
         return event.with_data(response={**data["response"], "usage": _null(scene)})
     return event
 
@@ -74,12 +91,22 @@ def _so_far(scene: Scene, completion: int) -> dict[str, int]:
     return usage
 
 
+@fault(
+    "usage_running",
+    hook="stream",
+    group="usage",
+    line="Usage again and again: running totals, which must not be added up.",
+    source="griptape-ai/griptape#2275, cline/cline#10148, deepnoodle-ai/dive#261",
+    params=(Param("totals", "running", "of what", ("running", "final")),),
+    forms=STREAM,
+    shapes=CHOICES | BLOCKS,
+)
 def _running(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     total = scene.completion.usage.completion
     said = 0
     for event in read_all(frames):
         said = min(total, said + event.tokens)
-        told = total if scene.values["totals"] == "final" or events.finishes(event) else said
+        told = total if scene.values["totals"] == "final" or finishes(event) else said
         if event.data is None or event.data.get("choices") == []:
             yield event.frame
         elif scene.dialect.shape == "choices":
@@ -95,6 +122,15 @@ def _message_delta(usage: dict[str, int]) -> Frame:
     return Event("message_delta", {"type": "message_delta", "delta": delta, "usage": usage}).frame
 
 
+@fault(
+    "usage_output_only",
+    hook="stream",
+    group="usage",
+    line="`message_delta` has nothing but output tokens; the input was in `message_start`.",
+    source="deepnoodle-ai/dive#261",
+    forms=STREAM,
+    shapes=BLOCKS,
+)
 def _output_only(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     usage = {"output_tokens": scene.completion.usage.completion}
     return each(
@@ -103,6 +139,15 @@ def _output_only(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     )
 
 
+@fault(
+    "usage_unasked",
+    hook="stream",
+    group="usage",
+    line="The usage chunk comes though `include_usage` was not sent.",
+    source="digitalocean/langchain-gradient#27, awslabs/llmeter#34",
+    forms=STREAM,
+    shapes=CHOICES,
+)
 def _unasked(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     sent = False
     for event in read_all(frames):
@@ -111,97 +156,3 @@ def _unasked(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
             usage = scene.completion.usage
             yield _usage_chunk(scene, _so_far(scene, usage.completion)).frame
         yield event.frame
-
-
-KINDS = (
-    Kind(
-        name="usage_missing",
-        group="usage",
-        line="No usage anywhere, asked for or not.",
-        source="MitulShah1/openai-agents-go#93, HarperFast/harper#854",
-        whole=_missing_whole,
-        stream=_missing,
-    ),
-    Kind(
-        name="usage_null",
-        group="usage",
-        line="Usage with null where output is counted, or null altogether.",
-        source="livekit/agents#6763, openai/openai-agents-python#1179",
-        params=(Param("what", "counts", "what is null", ("counts", "object")),),
-        whole=_null_whole,
-        stream=_null_stream,
-    ),
-    Kind(
-        name="usage_running",
-        group="usage",
-        line="Usage again and again: running totals, which must not be added up.",
-        source="griptape-ai/griptape#2275, cline/cline#10148, deepnoodle-ai/dive#261",
-        params=(Param("totals", "running", "of what", ("running", "final")),),
-        dialects=CHAT | MESSAGES,
-        forms=STREAM,
-        stream=_running,
-    ),
-    Kind(
-        name="usage_output_only",
-        group="usage",
-        line="`message_delta` has nothing but output tokens; the input was in `message_start`.",
-        source="deepnoodle-ai/dive#261",
-        dialects=MESSAGES,
-        forms=STREAM,
-        stream=_output_only,
-    ),
-    Kind(
-        name="usage_unasked",
-        group="usage",
-        line="The usage chunk comes though `include_usage` was not sent.",
-        source="digitalocean/langchain-gradient#27, awslabs/llmeter#34",
-        dialects=CHAT,
-        forms=STREAM,
-        stream=_unasked,
-    ),
-)
-
-
-_DIALECTS = frozenset({"messages", "responses"})
-
-
-def _count_missing(count: int, values: Values) -> int | None:
-    return None
-
-
-def _scaled(count: int, values: Values) -> int | None:
-    return round(count * float(values["factor"]))
-
-
-def _more(count: int, values: Values) -> int | None:
-    return count + int(values["tokens"])
-
-
-COUNT_KINDS = (
-    Kind(
-        name="count_missing",
-        group="counting",
-        line="404: this service does not count tokens.",
-        source="lmstudio-ai/lmstudio-bug-tracker#2055",
-        dialects=_DIALECTS,
-        count=_count_missing,
-    ),
-    Kind(
-        name="count_scaled",
-        group="counting",
-        line="The count is an estimate, and says nothing of it.",
-        source="BerriAI/litellm#37102, router-for-me/CLIProxyAPI#679",
-        params=(Param("factor", 0.55, "what the count is multiplied by", most=100),),
-        dialects=_DIALECTS,
-        count=_scaled,
-    ),
-    Kind(
-        name="count_more",
-        group="counting",
-        line="The count is too high.",
-        source="router-for-me/CLIProxyAPI#4104",
-        params=(Param("tokens", 2000, "how much too high"),),
-        dialects=_DIALECTS,
-        count=_more,
-    ),
-)

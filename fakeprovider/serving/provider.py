@@ -12,7 +12,7 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import NONE, BadFault, Faults, Moment, Plan
 from fakeprovider.faults.events import edit
-from fakeprovider.faults.kind import Asked
+from fakeprovider.faults.kind import Draft
 from fakeprovider.fitting.side_requests import plain_answer, side_request
 from fakeprovider.fitting.structured_output import check_form
 from fakeprovider.fitting.tool_choice import obey
@@ -101,8 +101,8 @@ class Provider:
         """The reply with nothing left open, and with the fault that strikes it."""
         struck = job.struck = self._strike(job, known.conversation, reply)
         if struck is not None and struck.kind.reply is not None:
-            asked = Asked(known.conversation, reply, job.script, struck.values, job.dialect)
-            return struck.kind.reply(asked)
+            draft = Draft(job.dialect, known.conversation, reply, job.script, struck.values)
+            return struck.kind.reply(draft)
         completion = known.complete(reply, job.script)
         if struck is None or struck.kind.error is None:
             check_form(known.conversation, completion)

@@ -187,7 +187,5 @@ def test_count_tokens_gives_the_figure_that_messages_reports() -> None:
     spent = parse(asked["messages"], system=asked["system"], tools=tools).prompt_tokens
     assert json.loads(body) == {"input_tokens": spent}
     assert found.prompt_tokens == spent
-    bare, _ = count_tokens(
-        json.dumps({"model": "m", "messages": [user("hi")]}).encode(), Memory()
-    )
+    bare, _ = count_tokens(json.dumps({"model": "m", "messages": [user("hi")]}).encode(), Memory())
     assert bare.prompt_tokens < spent

@@ -31,7 +31,7 @@ import openai
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.faults import FAULTS, Kind
-from fakeprovider.faults.page import LIST, PAGE, SDKS, listing, replaced
+from fakeprovider.faults.registry import LIST, PAGE, SDKS, listing, replaced
 from fakeprovider.replies import Reply, call, say
 from fakeprovider.server import Server
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeprovider.faults import FAULTS, BadFault, Chaos
-from fakeprovider.faults.chaos import DRAWN
+from fakeprovider.faults.selection import chaos_faults
 from fakeprovider.server import Server
 
 SEEDS = range(20)
@@ -47,7 +47,7 @@ def test_seed_run_turn_and_attempt_decide_and_nothing_else() -> None:
 
 
 def test_all_of_its_faults_are_drawn_and_no_others() -> None:
-    assert set(drawn(Chaos(1), "", 2_000)) == set(DRAWN)
+    assert set(drawn(Chaos(1), "", 2_000)) == set(chaos_faults())
     assert set(drawn(Chaos(1, names=("cut", "reset")), "", 200)) == {"cut", "reset"}
 
 
@@ -55,7 +55,7 @@ def test_only_what_fits_is_drawn() -> None:
     chaos = Chaos(1)
     found = [chaos.draw("", turn, 0, lambda kind: "whole" in kind.forms) for turn in range(500)]
     assert {plan.kind.name for plan in found if plan} == {
-        name for name in DRAWN if "whole" in FAULTS[name].forms
+        name for name in chaos_faults() if "whole" in FAULTS[name].forms
     }
     assert chaos.draw("", 0, 0, lambda kind: False) is None
 

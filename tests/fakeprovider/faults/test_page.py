@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from fakeprovider.faults import FAULTS
-from fakeprovider.faults.page import LIST, PAGE, listing, replaced
+from fakeprovider.faults.registry import LIST, PAGE, listing, replaced
 from fakeprovider.pacing import PROFILES
 from fakeprovider.protocols.dialect import by_endpoint
 from fakeprovider.serving.routing import resolve

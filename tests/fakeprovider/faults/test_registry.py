@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from fakeprovider import pacing
+from fakeprovider import pacing, strategies
 from fakeprovider.cli import main
-from fakeprovider.faults import FAULTS, BadFault, Kind, find, plan
-from fakeprovider.faults.chaos import DRAWN
+from fakeprovider.delivery.steps import Step
+from fakeprovider.faults import FAULTS, BadFault, Kind, plan, registry
+from fakeprovider.faults.kind import Scene
+from fakeprovider.faults.registry import PAGE, fault, find, row
+from fakeprovider.faults.selection import chaos_faults
+from fakeprovider.protocols import DIALECTS
+from fakeprovider.registry import Registry
 from fakeprovider.serving import path_options
 
 SOURCE = re.compile(r"https://\S+|[\w.-]+/[\w.-]+#\d+")
@@ -40,14 +46,45 @@ def test_parameters_have_defaults_that_they_accept_and_names_that_nothing_else_h
         assert param.name not in taken
 
 
-def test_every_fault_is_in_a_test_of_its_bytes() -> None:
-    """A fault without one fails here: its name stands in no test module."""
-    texts = "".join(
-        path.read_text()
-        for path in Path(__file__).parent.glob("test_*.py")
-        if path != Path(__file__)
-    )
-    assert [name for name in FAULTS if not re.search(rf"\b{name}\b", texts)] == []
+def lacking(registered: Mapping[str, Kind]) -> list[str]:
+    """What the faults lack of what each must have: a row on the page, a test, a strategy."""
+    page = (Path(__file__).parents[3] / PAGE).read_text()
+    modules = set(Path(__file__).parent.glob("test_*.py")) - {Path(__file__)}
+    tests = "".join(module.read_text() for module in modules)
+    drawn = {kind.name for dialect in DIALECTS for kind in strategies._kinds(dialect, (), True)}
+    lacks = []
+    for name, kind in registered.items():
+        if row(kind) not in page:
+            lacks.append(f"{name}: its row in {PAGE}")
+        if not re.search(rf"\b{name}\b", tests):
+            lacks.append(f"{name}: a test of its bytes")
+        if name not in drawn and kind.count is None:
+            lacks.append(f"{name}: a strategy")
+    return lacks
+
+
+def test_every_fault_has_its_row_its_test_and_its_strategy() -> None:
+    assert lacking(FAULTS) == []
+
+
+def test_a_new_fault_is_told_by_name_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a copy of the registry; once it is registered, the strategies draw it by themselves."""
+    copy: Registry[Kind] = Registry("fault")
+    for name, kind in FAULTS.items():
+        copy.add(name, kind)
+    monkeypatch.setattr(registry, "FAULTS", copy)
+
+    @fault("nothing_sent", hook="steps", group="stream", line="Nothing.", source="a/b#1")
+    def nothing(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
+        return iter(())
+
+    assert find("nothing_sent").steps is nothing
+    row_and_test = ["nothing_sent: its row in docs/faults.md", "nothing_sent: a test of its bytes"]
+    assert lacking(copy) == [*row_and_test, "nothing_sent: a strategy"]
+    monkeypatch.setattr(strategies, "FAULTS", copy)
+    assert lacking(copy) == row_and_test
+    assert "nothing_sent" in registry.listing()
+    assert "nothing_sent" not in FAULTS
 
 
 def test_an_unknown_fault_is_refused_with_the_nearest_names() -> None:
@@ -100,9 +137,9 @@ def test_a_fault_strikes_the_first_attempts() -> None:
 
 
 def test_chaos_draws_from_faults_of_both_forms() -> None:
-    assert len(DRAWN) >= 8
-    assert any("whole" in FAULTS[name].forms for name in DRAWN)
-    assert all(FAULTS[name].breaks for name in DRAWN)
+    assert len(chaos_faults()) >= 8
+    assert any("whole" in FAULTS[name].forms for name in chaos_faults())
+    assert all(FAULTS[name].breaks for name in chaos_faults())
 
 
 def test_the_command_lists_them_all_and_as_json() -> None:
