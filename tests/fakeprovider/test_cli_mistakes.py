@@ -80,7 +80,7 @@ def test_output_that_cannot_be_written_is_a_message(monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("fakeprovider.cli.click.echo", full)
+        patched.setattr("fakeprovider.commands.scripts.click.echo", full)
         with pytest.raises(click.ClickException, match="No space left on device"):
             main.main(["list"], standalone_mode=False)
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from fakeprovider import cli
 from fakeprovider.__main__ import main
+from fakeprovider.commands import scripts
 
 
 class Interrupting(MetaPathFinder):
@@ -37,6 +38,6 @@ def test_ctrl_c_in_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "discover", interrupted)
+    monkeypatch.setattr(scripts, "discover", interrupted)
     result = CliRunner().invoke(cli.main, ["list"])
     assert (result.exit_code, result.output) == (130, "")

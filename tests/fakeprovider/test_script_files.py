@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from fakeprovider.cli import main
-from fakeprovider.commands.watching import Watcher
+from fakeprovider.commands.serve import Watcher
 from fakeprovider.scripts import Script
 from fakeprovider.yamlscripts import json_schema, read_script
 from fakeprovider.yamlscripts.conditions import CONDITIONS

@@ -1,4 +1,4 @@
-"""`fakeprovider check`: are these scripts right?"""
+"""`fakeprovider list`, `check`, `schema`: which scripts there are, and are yours right?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ from pathlib import Path
 import click
 
 from fakeprovider import yamlscripts
+from fakeprovider.scripts import describe, discover
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: name and description.")
+def list_scripts(as_json: bool) -> None:
+    """List the scripts, each with the first line of its description."""
+    lines = {name: describe(script) for name, script in discover().items()}
+    if as_json:
+        rows = [{"name": name, "description": text} for name, text in lines.items()]
+        click.echo(json.dumps({"scripts": rows}))
+        return
+    width = max(map(len, lines))
+    for name, text in lines.items():
+        click.echo(f"{name:{width}}  {text}")
 
 
 @click.command()
