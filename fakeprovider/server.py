@@ -8,25 +8,21 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from errno import EADDRINUSE
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Unpack
 from urllib.parse import quote
 
 import uvicorn
 
-from fakeprovider import settings
-from fakeprovider.completion import SEARCH_LIMIT
 from fakeprovider.delivery.transport import protocol_class
-from fakeprovider.faults import Chaos, Faults, orders
-from fakeprovider.fitting.tool_mapping import Catalogue
 from fakeprovider.journal import Journal
-from fakeprovider.replies import Fault, Pace
 from fakeprovider.scripts import Script, discover
-from fakeprovider.serving.app import MAX_BODY, App
-from fakeprovider.serving.asgi import BODY_TIMEOUT
-from fakeprovider.serving.provider import CountingRule, Gate, Provider
+from fakeprovider.serving.app import App
+from fakeprovider.serving.provider import Provider
+from fakeprovider.settings import Options, Settings, check_script
 
 _GRACE = 0.25  # seconds that open streams have to end once the server is told to stop
 _BACKLOG = 2048
@@ -40,18 +36,10 @@ class PortInUse(OSError):
 class Server:
     """A provider listening on loopback, run in a thread of its own.
 
-    `script` is what answers where neither path nor model names one: a name, or a function.
-    `scripts` adds more by name. `port` 0 takes a free one. `strict` False serves broken transcripts
-    and journals what was wrong. `journal` is a file to append to, or a `Journal`, which is left
-    open. `max_body` is in bytes, `body_timeout` the seconds that a body may take to come.
-    `catalogue` says how calls are fitted to the client's tools, `gate` may refuse requests, `pace`
-    is how fast replies come where nothing else says so (a `Pace`, or a profile's name such as
-    "gpt-5.4"), `faults` (with their `turn` and `times`)
-    and `chaos` go wrong whatever path and script say. `api_key` is what clients must show, None for
-    any or none. `prompt_cache` reports what a cache would have served, `count` is the rule for
-    prompt tokens, `search_limit` after how many searches of the service's own the Messages API
-    pauses a turn. Raises `UnknownScript`, `BadFault`, `BadPace`, `TypeError` for what is none of
-    these, and `PortInUse` when it starts.
+    `script` is what answers where neither path nor model names one: a name, or a function. `port` 0
+    takes a free one. `journal` is a file to append to, or a `Journal`, which is left open. All
+    other arguments are those of `Settings`. Raises what `Settings` does, `UnknownScript`,
+    `BadFault`, and `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -61,53 +49,23 @@ class Server:
         self,
         script: str | Script | None = "plan",
         *,
-        scripts: Mapping[str, Script] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
-        strict: bool = True,
         journal: Journal | Path | str | None = None,
-        max_body: int = MAX_BODY,
-        body_timeout: float = BODY_TIMEOUT,
-        catalogue: Catalogue | None = None,
-        gate: Gate | None = None,
-        api_key: str | None = None,
-        prompt_cache: bool = False,
-        count: CountingRule = "wire",
-        search_limit: int = SEARCH_LIMIT,
-        pace: Pace | str | None = None,
-        faults: Sequence[Fault] = (),
-        chaos: Chaos | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        settings.script(script)
-        settings.scripts(scripts)
-        trouble = Faults(orders(settings.faults(faults), settings.chaos(chaos)))
+        check_script(script)
+        settings = Settings(**options)
         self._owns_journal = not isinstance(journal, Journal)
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.host = host
         self.port = port
         named, default = _named(script)
-        registry = discover({**(scripts or {}), **named})
+        registry = discover({**(settings.scripts or {}), **named})
         if default is not None:
             registry[default]
-        self.provider = Provider(
-            registry,
-            default=default,
-            strict=strict,
-            catalogue=catalogue,
-            gate=gate,
-            pace=settings.pace(pace),
-            faults=trouble,
-            prompt_cache=prompt_cache,
-            count=count,
-            search_limit=search_limit,
-        )
-        self._app = App(
-            self.provider,
-            self.journal,
-            max_body=max_body,
-            body_timeout=body_timeout,
-            api_key=api_key,
-        )
+        self.provider = Provider(registry, settings, default=default)
+        self._app = App(self.provider, self.journal)
         self._running: _Running | None = None
         self._thread: threading.Thread | None = None
 

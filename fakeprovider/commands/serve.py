@@ -17,9 +17,9 @@ from fakeprovider.completion import SEARCH_LIMIT
 from fakeprovider.fitting.tool_mapping import Catalogue
 from fakeprovider.scripts import Script, UnknownScript, discover
 from fakeprovider.server import PortInUse, Server
-from fakeprovider.serving.app import MAX_BODY
 from fakeprovider.serving.asgi import BODY_TIMEOUT
-from fakeprovider.serving.provider import CountingRule, Provider
+from fakeprovider.serving.provider import Provider
+from fakeprovider.settings import MAX_BODY, CountingRule
 from fakeprovider.yamlscripts import BadScripts, load, stamps
 
 _HELP = """Answer as an LLM provider that follows a script.

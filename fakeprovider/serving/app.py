@@ -22,7 +22,6 @@ from fakeprovider.journal import Journal
 from fakeprovider.parsing.caches import Bounded
 from fakeprovider.protocols.dialect import Frame, by_endpoint
 from fakeprovider.serving.asgi import (
-    BODY_TIMEOUT,
     ASGIApp,
     ClientLeft,
     Head,
@@ -49,37 +48,20 @@ from fakeprovider.serving.routing import Route, resolve
 _log = logging.getLogger("fakeprovider")
 _T = TypeVar("_T")
 
-MAX_BODY = 32 << 20
-"""Bytes of a request body, unless told otherwise: the limit of the Messages API."""
-
 _YIELD_EVERY = 64  # frames between two chances for others, and to see that the client left
 
 
 class App:
-    """The ASGI application of one provider and its journal.
+    """The ASGI application of one provider and its journal."""
 
-    `max_body` is in bytes, `body_timeout` the seconds that a body may take to come. `api_key` is
-    what clients must show, None for any key or none.
-    """
-
-    def __init__(
-        self,
-        provider: Provider,
-        journal: Journal,
-        *,
-        max_body: int = MAX_BODY,
-        body_timeout: float = BODY_TIMEOUT,
-        api_key: str | None = None,
-    ) -> None:
+    def __init__(self, provider: Provider, journal: Journal) -> None:
         self.provider = provider
         self.journal = journal
-        self.max_body = max_body
-        self.body_timeout = body_timeout
-        self.api_key = api_key
+        self.settings = provider.settings
         self._long = asyncio.Lock()
         self._dialects = by_endpoint()
         self._routes: Bounded[str, Route] = Bounded(1 << 20)
-        self._pages: ASGIApp = pages(provider, journal, api_key)
+        self._pages: ASGIApp = pages(provider, journal, self.settings.api_key)
         self._repeats = Repeats(provider)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,14 +97,14 @@ class App:
         try:
             if self.provider.gate is not None:
                 self.provider.gate(job)
-            if self.api_key is not None:
-                check_key(scope["headers"], self.api_key)
+            if self.settings.api_key is not None:
+                check_key(scope["headers"], self.settings.api_key)
             _check_head(job.method, job.head)
             job.body = await read_body(
                 receive,
-                self.max_body,
+                self.settings.max_body,
                 declared=declared_length(scope["headers"]),
-                seconds=self.body_timeout,
+                seconds=self.settings.body_timeout,
             )
             job.read = True
             job.clock = time.perf_counter()
@@ -244,7 +226,7 @@ class App:
         unread = job.error.status == 413 and not job.read
         await send_whole(send, body, job.error.status, headers, more=unread)
         if unread:
-            await discard_body(receive, self.max_body, seconds=self.body_timeout)
+            await discard_body(receive, self.settings.max_body, seconds=self.settings.body_timeout)
             await send_piece(send, b"", more=False)
 
     def _note(self, job: Job, data: bytes) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeAlias
 
 from fakeprovider.completion import SEARCH_LIMIT, Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.faults import NONE, BadFault, Faults, Moment, Plan
+from fakeprovider.faults import NONE, BadFault, Faults, Moment, Plan, orders
 from fakeprovider.faults.events import edit
 from fakeprovider.faults.kind import Draft
 from fakeprovider.fitting.side_requests import plain_answer, side_request
@@ -23,58 +21,35 @@ from fakeprovider.parsing.json_body import too_deep
 from fakeprovider.parsing.prompt_cache import with_cache
 from fakeprovider.parsing.thinking import missing_thinking
 from fakeprovider.protocols.dialect import Aside
-from fakeprovider.replies import Pace, Reply
+from fakeprovider.replies import Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.reply_sequence import ScriptRanOut
 from fakeprovider.serving.request_context import Job
 from fakeprovider.serving.routing import Route
+from fakeprovider.settings import Settings, read_pace
 
 LONG = 1 << 20
 """Bytes over which a body is read in a thread: counting its tokens takes a second per megabyte."""
 
 _log = logging.getLogger("fakeprovider")
 
-Gate: TypeAlias = Callable[[Job], None]
-"""Looks at each request before it is answered."""
-
-CountingRule: TypeAlias = Literal["wire", "openai"]
-
 
 class Provider:
     """Scripts, and what decides which of them answers and how strictly.
 
-    `default` is the script where neither path nor model names one, None for none. `catalogue` fits
-    a script's calls to the client's tools. `gate` may raise `ApiError` before a request is read.
-    `pace` is for replies that neither path nor script gives one. `prompt_cache` reports what a
-    cache would have served; `count` is the rule for prompt tokens, `wire` or `openai`. `faults` are
-    what goes wrong, whatever path and script say. `search_limit` is after how many searches of the
-    service's own the Messages API pauses a turn.
+    `default` is the script where neither path nor model names one, None for none.
     """
 
     def __init__(
-        self,
-        scripts: Registry,
-        *,
-        default: str | None = None,
-        strict: bool = True,
-        catalogue: Catalogue | None = None,
-        gate: Gate | None = None,
-        pace: Pace | None = None,
-        prompt_cache: bool = False,
-        count: CountingRule = "wire",
-        search_limit: int = SEARCH_LIMIT,
-        faults: Faults | None = None,
+        self, scripts: Registry, settings: Settings | None = None, *, default: str | None = None
     ) -> None:
+        self.settings = settings = settings or Settings()
         self.scripts = scripts
         self.default = default
-        self.strict = strict
-        self.catalogue = catalogue or Catalogue()
-        self.gate = gate
-        self.pace = pace
-        self.faults = faults or Faults()
-        self.prompt_cache = prompt_cache
-        self.count = count
-        self.search_limit = search_limit
+        self.catalogue = settings.catalogue or Catalogue()
+        self.gate = settings.gate
+        self.pace = read_pace(settings.pace)
+        self.faults = Faults(orders(settings.faults, settings.chaos))
         self.memory = Memory()
         self.aside = Memory()  # for long bodies, which are read in a thread of their own
 
@@ -89,7 +64,7 @@ class Provider:
         job.chosen = script
         reply = self._reply(job, conversation, script)
         completion = self._complete(job, known, reply)
-        if self.prompt_cache:
+        if self.settings.prompt_cache:
             completion = with_cache(conversation, completion)
         pace = job.route.params.pace or completion.pace or self.pace
         if pace is not completion.pace:
@@ -163,8 +138,9 @@ class Provider:
             found = job.dialect.parse(job.body, self._memory(job), job.route.model)
         except RecursionError:
             raise too_deep() from None
-        if self.search_limit != SEARCH_LIMIT:
-            found = replace(found, options={**found.options, "search_limit": self.search_limit})
+        limit = self.settings.search_limit
+        if limit != SEARCH_LIMIT:
+            found = replace(found, options={**found.options, "search_limit": limit})
         return self._recount(found)
 
     def _memory(self, job: Job) -> Memory:
@@ -172,13 +148,13 @@ class Provider:
 
     def _recount(self, conversation: Conversation) -> Conversation:
         """The conversation with its prompt tokens by the rule in force."""
-        if self.count == "wire":
+        if self.settings.count == "wire":
             return conversation
         return replace(conversation, prompt_tokens=prompt_tokens(conversation))
 
     def _check(self, job: Job, conversation: Conversation) -> None:
         job.conversation = conversation
-        if self.strict and conversation.violations:
+        if self.settings.strict and conversation.violations:
             raise job.dialect.refuse(conversation.violations[0])
 
     def _reply(self, job: Job, conversation: Conversation, script: Script) -> Reply:
@@ -191,7 +167,7 @@ class Provider:
         catalogue = self.catalogue.for_client(job.route.params.client).for_script(script)
         view = job.route.params.view(catalogue.view(conversation))
         job.turn = view.turn
-        forgotten = missing_thinking(view, script) if self.strict else None
+        forgotten = missing_thinking(view, script) if self.settings.strict else None
         if forgotten is not None:
             raise job.dialect.refuse(forgotten)
         fitted = catalogue.fit(_run(job.script, script, view), conversation)

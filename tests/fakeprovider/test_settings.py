@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import fields
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from fakeprovider.faults import Chaos
 from fakeprovider.pacing import PROFILES, BadPace
 from fakeprovider.replies import Reply, say
 from fakeprovider.server import Server
+from fakeprovider.settings import Options, Settings
 
 
 @pytest.mark.parametrize(
@@ -53,3 +55,14 @@ def test_a_script_that_exits_is_a_failed_script_and_not_the_end_of_the_server(
             assert reply.status_code == 500
             assert reply.json()["error"]["code"] == "script_failed"
             assert "SystemExit: enough" in reply.json()["error"]["message"]
+
+
+def test_the_keyword_arguments_are_the_settings() -> None:
+    """Two lists of one thing: the checker sees that the types agree, and this that none is left."""
+    assert list(Options.__annotations__) == [field.name for field in fields(Settings)]
+
+
+def test_an_argument_that_there_is_not_is_refused_by_name() -> None:
+    options: dict[str, Any] = {"stict": True}
+    with pytest.raises(TypeError, match="'stict'"):
+        Server(**options)

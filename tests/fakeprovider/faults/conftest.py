@@ -13,7 +13,6 @@ import pytest
 from fakeprovider.conversation import Conversation
 from fakeprovider.delivery.schedule import delivery
 from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
-from fakeprovider.faults import Faults, orders
 from fakeprovider.journal import Exchange
 from fakeprovider.protocols.dialect import by_endpoint
 from fakeprovider.replies import Fault, Reply, call, say
@@ -23,6 +22,7 @@ from fakeprovider.serving.asgi import Head
 from fakeprovider.serving.provider import Provider
 from fakeprovider.serving.request_context import Job, exchange_of
 from fakeprovider.serving.routing import resolve
+from fakeprovider.settings import Settings
 
 PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -138,8 +138,8 @@ def send(
     given = dict(pair.split("=") for pair in words.split(",") if pair) | (params or {})
     own = Provider(
         discover(SCRIPTS),
+        Settings(faults=[Fault(name, given)] if name else []),
         default=script,
-        faults=Faults(orders([Fault(name, given)] if name else [])),
     )
     provider = provider or own
     route = resolve(f"{path or '/' + script}/v1{PATHS[dialect]}", by_endpoint())
