@@ -1,10 +1,9 @@
 """Verdicts: how a harness took what the provider did, clause by clause."""
 
-from fakeprovider.verdict.clause import Clause, ClauseResult, Outcome
+from fakeprovider.verdict.clause import CLAUSES, Clause, ClauseResult, Outcome
 from fakeprovider.verdict.facts import BadLedger, Effect, Facts, read_effects
 from fakeprovider.verdict.judging import (
     ANY,
-    CLAUSES,
     LEDGER_ONLY,
     UnknownClause,
     failing,

@@ -1,18 +1,19 @@
-"""What a clause is: a name, why it matters, a public failure of its kind, and a pure judgement."""
+"""What a clause is, for verdict and contract alike, and the clauses of the verdict by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from fakeprovider.journal import Exchange
-from fakeprovider.verdict.facts import Facts
+from fakeprovider.registry import Registry
 from fakeprovider.verdict.run import Run
 
 Outcome: TypeAlias = Literal["pass", "fail", "not applicable", "not observable"]
+Subject = TypeVar("Subject")
 
 
 class ClauseResult(msgspec.Struct, frozen=True):
@@ -36,59 +37,87 @@ class ClauseResult(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What a judgement says."""
+class Judgement:
+    """What a judge says: the outcome, a sentence, and the numbers of exchanges that show it."""
 
     result: Outcome
     detail: str
     evidence: tuple[int, ...] = ()
 
 
-Judge: TypeAlias = Callable[[Run, Facts], Finding]
+Judge: TypeAlias = Callable[[Subject], Judgement]
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
-    """One rule of how a harness should take what a provider does."""
+class Clause(Generic[Subject]):
+    """One rule of how a harness should take what a provider does.
+
+    `judge` is a pure function of what is judged: a run for the verdict, a trial for the contract.
+    `rationale` says why it matters, `link` is the address of a public failure of its kind. With
+    `ledger_only` nothing but a ledger of effects can decide it.
+    """
 
     name: str
     rationale: str
     link: str
-    judge: Judge
+    judge: Judge[Subject]
+    ledger_only: bool = False
 
-    def apply(self, run: Run, facts: Facts) -> ClauseResult:
-        """The result for one run."""
-        found = self.judge(run, facts)
+    def apply(self, subject: Subject) -> ClauseResult:
+        """The result for one run, or one trial."""
+        judgement = self.judge(subject)
         return ClauseResult(
-            self.name, found.result, found.detail, found.evidence, self.rationale, self.link
+            self.name,
+            judgement.result,
+            judgement.detail,
+            judgement.evidence,
+            self.rationale,
+            self.link,
         )
 
 
-def passed(detail: str, evidence: Iterable[Exchange] = ()) -> Finding:
+CLAUSES: Registry[Clause[Run]] = Registry(
+    "clause", [f"{__package__}.{name}" for name in ("ends", "retries", "calls", "transcripts")]
+)
+"""Every clause of the verdict by its name."""
+
+
+def clause(
+    name: str, *, why: str, source: str, ledger_only: bool = False
+) -> Callable[[Judge[Run]], Judge[Run]]:
+    """Register the decorated function as the judge of a clause.
+
+    `source` is a public failure of its kind, as `owner/repository#number` on GitHub.
+    """
+    repository, _, number = source.partition("#")
+    link = f"https://github.com/{repository}/issues/{number}"
+
+    def register(judge: Judge[Run]) -> Judge[Run]:
+        CLAUSES.add(name, Clause(name, why, link, judge, ledger_only))
+        return judge
+
+    return register
+
+
+def passed(detail: str, evidence: Iterable[Exchange] = ()) -> Judgement:
     """The harness did right."""
-    return Finding("pass", detail, _numbers(evidence))
+    return Judgement("pass", detail, _numbers(evidence))
 
 
-def failed(detail: str, evidence: Iterable[Exchange] = ()) -> Finding:
+def failed(detail: str, evidence: Iterable[Exchange] = ()) -> Judgement:
     """The harness did what the clause forbids."""
-    return Finding("fail", detail, _numbers(evidence))
+    return Judgement("fail", detail, _numbers(evidence))
 
 
-def not_applicable(detail: str) -> Finding:
+def not_applicable(detail: str) -> Judgement:
     """The run had no occasion for it."""
-    return Finding("not applicable", detail)
+    return Judgement("not applicable", detail)
 
 
-def not_observable(detail: str, evidence: Iterable[Exchange] = ()) -> Finding:
+def not_observable(detail: str, evidence: Iterable[Exchange] = ()) -> Judgement:
     """There was an occasion, and what was seen does not decide it."""
-    return Finding("not observable", detail, _numbers(evidence))
+    return Judgement("not observable", detail, _numbers(evidence))
 
 
 def _numbers(evidence: Iterable[Exchange]) -> tuple[int, ...]:
     return tuple(exchange.number for exchange in evidence)
-
-
-def github(reference: str) -> str:
-    """The address of `owner/repository#number`."""
-    repository, _, number = reference.partition("#")
-    return f"https://github.com/{repository}/issues/{number}"

@@ -1,43 +1,20 @@
-"""All clauses, and a run judged by them."""
+"""A run judged by the clauses, and the results as JSON and as lines for a person."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from fakeprovider.journal import Exchange
-from fakeprovider.verdict import calls, effects, ends, retries, transcripts
-from fakeprovider.verdict.clause import Clause, ClauseResult
+from fakeprovider.verdict.clause import CLAUSES, Clause, ClauseResult
 from fakeprovider.verdict.facts import UNKNOWN, Facts
 from fakeprovider.verdict.run import Run
-
-_ALL = (
-    ends.ENDS,
-    ends.AFTER_ANSWER,
-    ends.CAP,
-    retries.RETRY_AFTER,
-    retries.RETRY_STORM,
-    retries.STACKED_RETRIES,
-    ends.IDENTICAL_CALLS,
-    transcripts.PAIRING,
-    calls.TRUNCATED_EXECUTED,
-    calls.MALFORMED_EXECUTED,
-    effects.UNAPPROVED,
-    effects.REJECTED_AS_DONE,
-    transcripts.HISTORY,
-    transcripts.SIDE_REQUESTS,
-)
-
-CLAUSES: Mapping[str, Clause] = MappingProxyType({clause.name: clause for clause in _ALL})
-"""Every clause by its name."""
 
 ANY = "any"
 """In place of a name: all of them."""
 
-
-LEDGER_ONLY = ("unapproved", "rejected_as_done")
+LEDGER_ONLY = tuple(clause.name for clause in CLAUSES.values() if clause.ledger_only)
 """Clauses that only a ledger of effects can decide."""
 
 
@@ -52,8 +29,8 @@ def verdict(
 
     `exchanges` are those of one run, in any order. Pure. Raises `UnknownClause`.
     """
-    run = Run(exchanges)
-    return [clause.apply(run, facts) for clause in _named(only)]
+    run = Run(exchanges, facts)
+    return [clause.apply(run) for clause in _named(only)]
 
 
 def failing(results: Sequence[ClauseResult], names: Collection[str]) -> list[ClauseResult]:
@@ -62,7 +39,8 @@ def failing(results: Sequence[ClauseResult], names: Collection[str]) -> list[Cla
     return [result for result in results if result.failed and result.clause in wanted]
 
 
-def _named(names: Collection[str]) -> list[Clause]:
+def _named(names: Collection[str]) -> list[Clause[Run]]:
+    """The clauses of these names, in the order of the registry; all of them without names."""
     if not names or ANY in names:
         return list(CLAUSES.values())
     for name in names:
@@ -85,10 +63,10 @@ def render(results: Sequence[ClauseResult]) -> str:
 
 
 def _line(result: ClauseResult, width: int) -> str:
-    numbers = f" (exchange {_some(result.evidence)})" if result.evidence else ""
+    numbers = f" (exchange {_first_few(result.evidence)})" if result.evidence else ""
     return f"{result.result:14} {result.clause:{width}}  {result.detail}{numbers}"
 
 
-def _some(numbers: Sequence[int]) -> str:
+def _first_few(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:5]))
     return shown if len(numbers) <= 5 else f"{shown} and {len(numbers) - 5} more"

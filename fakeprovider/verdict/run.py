@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fakeprovider.journal import Called, Exchange, Heard
+from fakeprovider.verdict.facts import Facts
 
-_ASIDES = ("/count_tokens", "/input_tokens", "/embeddings")
+_NO_REQUEST_PATHS = ("/count_tokens", "/input_tokens", "/embeddings")
 _ANSWERS = frozenset({"stop", "stop_sequence", "refusal", "content_filter"})
 
 
@@ -40,41 +41,43 @@ class Pair:
 
 
 class Run:
-    """The exchanges of one run, in the order in which they were started."""
+    """The exchanges of one run, in the order in which they were started, and facts beside them."""
 
-    def __init__(self, exchanges: Iterable[Exchange]) -> None:
+    def __init__(self, exchanges: Iterable[Exchange], facts: Facts) -> None:
         self.exchanges: Sequence[Exchange] = sorted(
             exchanges, key=lambda exchange: (exchange.started, exchange.number)
         )
+        self.facts = facts
 
     @cached_property
-    def asked(self) -> list[Exchange]:
+    def requests(self) -> list[Exchange]:
         """Requests to the model; not counts of tokens, nor what was no request at all."""
         return [
             exchange
             for exchange in self.exchanges
-            if exchange.turn is not None and not exchange.path.partition("?")[0].endswith(_ASIDES)
+            if exchange.turn is not None
+            and not exchange.path.partition("?")[0].endswith(_NO_REQUEST_PATHS)
         ]
 
     @cached_property
     def loop(self) -> list[Exchange]:
         """Requests of the loop itself, without side requests."""
-        return [exchange for exchange in self.asked if not exchange.side]
+        return [exchange for exchange in self.requests if not exchange.side]
 
     @cached_property
     def steps(self) -> list[Step]:
         """The loop's requests, retries put together."""
-        found: list[list[Exchange]] = []
+        steps: list[list[Exchange]] = []
         unsettled: dict[str, list[Exchange]] = {}
         for exchange in self.loop:
             attempts = unsettled.pop(exchange.digest, None)
             if attempts is None:
                 attempts = []
-                found.append(attempts)
+                steps.append(attempts)
             attempts.append(exchange)
             if exchange.broken:
                 unsettled[exchange.digest] = attempts
-        return [Step(tuple(attempts)) for attempts in found]
+        return [Step(tuple(attempts)) for attempts in steps]
 
     @cached_property
     def pairs(self) -> list[Pair]:
@@ -93,6 +96,7 @@ class Run:
 
 
 def _pairs(exchange: Exchange) -> Iterator[Pair]:
+    """The results that came with a request, each with its call."""
     calls = {call.id: call for heard in exchange.heard for call in heard.calls}
     for heard in exchange.heard:
         if heard.role == "tool":
@@ -121,8 +125,3 @@ def repeats(exchange: Exchange, answer: Exchange) -> bool:
         return False
     turn = exchange.heard[0]
     return turn.role == "assistant" and not turn.calls and turn.text == answer.text
-
-
-def names(exchanges: Iterable[Exchange]) -> str:
-    """Exchange numbers, for a sentence."""
-    return ", ".join(str(exchange.number) for exchange in exchanges)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fakeprovider.verdict import CLAUSES, ends, read_effects, retries
+from fakeprovider.verdict import CLAUSES, calls, read_effects, retries
 
 PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
 
@@ -22,9 +22,9 @@ def test_it_has_every_clause_in_order(page: str) -> None:
 
 
 def test_its_numbers_are_those_of_the_code(page: str) -> None:
-    assert f"more than {retries.MOST} attempts" in page
+    assert f"more than {retries.MOST_ATTEMPTS} attempts" in page
     assert f"{retries.IN_A_ROW} retries in a row less than {retries.AT_ONCE} s" in page
-    assert f"more than {ends.MOST} times among the last {ends.WINDOW}" in page
+    assert f"more than {calls.MOST_ALIKE} times among the last {calls.WINDOW}" in page
 
 
 def test_its_snippet_and_its_ledger_can_be_used(page: str, tmp_path: Path) -> None:
