@@ -2,8 +2,7 @@
 
 from fakeprovider.contract.agents import Limits, OfferedTool, Report
 from fakeprovider.contract.checking import CannotRun, ContractBroken, Failure, check_stop_contract
-from fakeprovider.contract.clause import ContractClause
-from fakeprovider.contract.clauses import CONTRACT
+from fakeprovider.contract.clauses import CONTRACT, ContractClause
 from fakeprovider.contract.trial import Case
 
 __all__ = [

@@ -128,17 +128,17 @@ class Workspace:
 
     def decide(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         """The person's decision, written down."""
-        said = "approved" if self._approves else "rejected"
+        decision = "approved" if self._approves else "rejected"
         target = str(arguments.get("name", arguments.get("text", "")))
-        self.ledger.append(Effect(tool=tool, target=target, decision=said))
+        self.ledger.append(Effect(tool=tool, target=target, decision=decision))
         return self._approves
 
     def done(self, tool: str = "", target: str = "") -> list[Effect]:
         """The effects, of one tool or on one target if named."""
         return [
-            one
-            for one in self.ledger
-            if one.effect and tool in ("", one.tool) and target in ("", one.target)
+            entry
+            for entry in self.ledger
+            if entry.effect and tool in ("", entry.tool) and target in ("", entry.target)
         ]
 
     def release(self) -> None:
@@ -172,11 +172,12 @@ class BadReport(ValueError):
 
 
 class Command:
-    """An adapter that runs a command: base URLs and keys as `fakeprovider exec` sets them, and
+    """An adapter that runs a command, which is told everything by its environment.
 
-    `FAKEPROVIDER_TASK`, `FAKEPROVIDER_MAX_TURNS`, `FAKEPROVIDER_MAX_TOKENS` (each only if there is
-    such a limit), `FAKEPROVIDER_HOME` and `FAKEPROVIDER_RESUME` (`1`), and `FAKEPROVIDER_REPORT`:
-    a file that the command may write, a JSON object with the fields of `Report`.
+    Base URLs and keys are set as `fakeprovider exec` sets them; beside them `FAKEPROVIDER_TASK`,
+    `FAKEPROVIDER_MAX_TURNS`, `FAKEPROVIDER_MAX_TOKENS` (each only if there is such a limit),
+    `FAKEPROVIDER_HOME` and `FAKEPROVIDER_RESUME` (`1`), and `FAKEPROVIDER_REPORT`: a file that the
+    command may write, a JSON object with the fields of `Report`.
     """
 
     def __init__(self, command: Sequence[str], timeout: float) -> None:
@@ -190,7 +191,7 @@ class Command:
         report.unlink(missing_ok=True)
         self._ended = Supervisor(
             self._command,
-            env={**os.environ, **base_urls(base_url), **_told(limits, report)},
+            env={**os.environ, **base_urls(base_url), **_variables(limits, report)},
             timeout=self._timeout,
             grace=1.0,
             capture=_KEPT,
@@ -206,25 +207,27 @@ class Command:
         return last_words(self._command, ended)
 
 
-def _told(limits: Limits, report: Path) -> dict[str, str]:
-    told = {
+def _variables(limits: Limits, report: Path) -> dict[str, str]:
+    """The limits as environment variables."""
+    variables = {
         "FAKEPROVIDER_TASK": limits.task,
         "FAKEPROVIDER_HOME": str(limits.home),
         "FAKEPROVIDER_REPORT": str(report),
     }
     if limits.turns is not None:
-        told["FAKEPROVIDER_MAX_TURNS"] = str(limits.turns)
+        variables["FAKEPROVIDER_MAX_TURNS"] = str(limits.turns)
     if limits.tokens is not None:
-        told["FAKEPROVIDER_MAX_TOKENS"] = str(limits.tokens)
+        variables["FAKEPROVIDER_MAX_TOKENS"] = str(limits.tokens)
     if limits.resume:
-        told["FAKEPROVIDER_RESUME"] = "1"
-    return told
+        variables["FAKEPROVIDER_RESUME"] = "1"
+    return variables
 
 
 def _read(path: Path) -> Report:
+    """The report that a command wrote; fields that nobody knows pass."""
     known = {field.name for field in fields(Report)}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return Report(**{name: value for name, value in found.items() if name in known})
+        written = json.loads(path.read_text(encoding="utf-8"))
+        return Report(**{name: value for name, value in written.items() if name in known})
     except (ValueError, AttributeError) as error:
         raise BadReport(f"{path}: {error}") from error

@@ -1,4 +1,4 @@
-"""The contract held against an agent."""
+"""`check_stop_contract`: the contract held against an agent, clause by clause."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 
 from fakeprovider.contract import scripts
 from fakeprovider.contract.agents import Adapter, Command, Report
-from fakeprovider.contract.clause import ContractClause
-from fakeprovider.contract.clauses import CONTRACT
+from fakeprovider.contract.clauses import CONTRACT, ContractClause
 from fakeprovider.contract.trial import Case, Stage, Trial
 from fakeprovider.errors import counted
 from fakeprovider.testing import FakeProvider
@@ -43,8 +42,8 @@ class ContractBroken(AssertionError):
     def __init__(self, failures: Sequence[Failure]) -> None:
         self.failures = tuple(failures)
         self.clauses = tuple(failure.result.clause for failure in failures)
-        told = "\n\n".join(map(str, failures))
-        super().__init__(f"the stop contract is broken: {', '.join(self.clauses)}\n\n{told}")
+        shown = "\n\n".join(map(str, failures))
+        super().__init__(f"the stop contract is broken: {', '.join(self.clauses)}\n\n{shown}")
 
 
 class CannotRun(AssertionError):
@@ -86,24 +85,32 @@ def check_stop_contract(
     if in_process and isinstance(adapter, Command):
         raise ValueError("a command needs a socket: check it without in_process=True")
     with FakeProvider(lambda: "contract") as provider:
-        stage = Stage(provider, adapter, in_process=in_process, tools=tools, patience=patience)
-        promised = _promised(stage, adapter, in_process, patience)
-        found = [_check(clause, stage, promised, examples) for clause in wanted]
-    failures = [one for one in found if isinstance(one, Failure)]
+        stage = Stage(
+            provider=provider,
+            adapter=adapter,
+            in_process=in_process,
+            tools=tools,
+            patience=patience,
+        )
+        report = _report_of_a_plain_run(stage)
+        outcomes = [_check(clause, stage, report, examples) for clause in wanted]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     if failures:
         raise ContractBroken(failures)
-    return [one for one in found if isinstance(one, ClauseResult)]
+    return [outcome for outcome in outcomes if isinstance(outcome, ClauseResult)]
 
 
-def _names(given: str | Collection[str]) -> set[str]:
+def _names(clauses: str | Collection[str]) -> set[str]:
+    """The names of clauses, each of which there is; raises `UnknownClause`."""
     __tracebackhide__ = True
-    names = {given} if isinstance(given, str) else {*given}
+    names = {clauses} if isinstance(clauses, str) else {*clauses}
     for name in sorted(names - CONTRACT.keys()):
         raise UnknownClause(f"unknown clause {name!r}; there are: {', '.join(CONTRACT)}")
     return names
 
 
 def _wanted(names: set[str], skipped: set[str]) -> list[ContractClause]:
+    """The clauses to check, in the order of the contract."""
     __tracebackhide__ = True
     wanted = (names or CONTRACT.keys()) - skipped
     if not wanted:
@@ -111,19 +118,19 @@ def _wanted(names: set[str], skipped: set[str]) -> list[ContractClause]:
     return [clause for clause in CONTRACT.values() if clause.name in wanted]
 
 
-def _promised(stage: Stage, adapter: Adapter, in_process: bool, patience: float) -> Report:
-    """What the adapter reports of a plain run; raises `CannotRun`."""
+def _report_of_a_plain_run(stage: Stage) -> Report:
+    """What the adapter reports of a plain task; raises `CannotRun`."""
     __tracebackhide__ = True
     trial = stage.play(scripts.plain())
-    wrong = [one for one in trial.exchanges if one.status >= 400]
-    if trial.error or not trial.ended or not trial.exchanges or wrong:
-        told = [f"the agent does not get through a plain task: {_why(trial, patience)}"]
-        told.append(trial.transcript)
-        if isinstance(adapter, Command):
-            told.append(adapter.last)
-        if in_process and not trial.exchanges:
-            told.append(_NO_SOCKET)
-        raise CannotRun("\n".join(told)) from next(iter(trial.raised), None)
+    refused = any(exchange.status >= 400 for exchange in trial.exchanges)
+    if trial.error or not trial.ended or not trial.exchanges or refused:
+        lines = [f"the agent does not get through a plain task: {_why(trial, stage.patience)}"]
+        lines.append(trial.transcript)
+        if isinstance(stage.adapter, Command):
+            lines.append(stage.adapter.last)
+        if stage.in_process and not trial.exchanges:
+            lines.append(_NO_SOCKET)
+        raise CannotRun("\n".join(lines)) from next(iter(trial.raised), None)
     return trial.report
 
 
@@ -136,8 +143,8 @@ def _why(trial: Trial, patience: float) -> str:
         return "it made no request"
     if not trial.ended:
         return f"it did not end: it made {counted(len(trial.exchanges), 'request')}"
-    wrong = next(one for one in trial.exchanges if one.status >= 400)
-    return f"request {wrong.number} was refused: {wrong.status} {wrong.error}"
+    refused = next(exchange for exchange in trial.exchanges if exchange.status >= 400)
+    return f"request {refused.number} was refused: {refused.status} {refused.error}"
 
 
 _NO_SOCKET = (
@@ -147,16 +154,18 @@ _NO_SOCKET = (
 
 
 def _check(
-    clause: ContractClause, stage: Stage, promised: Report, examples: int
+    clause: ContractClause, stage: Stage, report: Report, examples: int
 ) -> ClauseResult | Failure:
-    if not clause.needs(promised):
-        told = f"the adapter's report does not promise it: {clause.promise}"
-        return ClauseResult(clause.name, "not observable", told, (), clause.rationale, clause.link)
+    """The result of one clause, or the smallest case that breaks it."""
+    if not clause.needs(report):
+        detail = f"the adapter's report does not promise it: {clause.promise}"
+        return ClauseResult(
+            clause.name, "not observable", detail, (), clause.rationale, clause.link
+        )
     results: list[ClauseResult] = []
     failures: list[Failure] = []
-    played: dict[
-        str, Trial
-    ] = {}  # an agent that is not the same twice shall not confuse the search
+    # an agent that does not do the same twice would confuse the search
+    played: dict[str, Trial] = {}
 
     @settings(
         max_examples=examples,
@@ -182,5 +191,5 @@ def _check(
         holds()
     except AssertionError:
         return failures[-1]
-    passes = [one for one in results if one.result == "pass"]
+    passes = [result for result in results if result.result == "pass"]
     return (passes or results)[-1]

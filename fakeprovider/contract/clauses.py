@@ -1,59 +1,145 @@
-"""The clauses: what a loop that stops must do, each with the cases that show it."""
+"""The clauses: what a loop that stops must do, each with the cases that put it to the test."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from hypothesis.strategies import SearchStrategy
 
 from fakeprovider.contract import scripts
-from fakeprovider.contract.agents import ADD, DELEGATE, DELETE
-from fakeprovider.contract.clause import (
-    ContractClause,
-    Judged,
-    by_wire,
-    failed,
-    not_applicable,
-    passed,
-)
-from fakeprovider.contract.trial import Trial
-from fakeprovider.journal import Exchange
-from fakeprovider.verdict import verdict
+from fakeprovider.contract.agents import ADD, DELEGATE, DELETE, Report
+from fakeprovider.contract.trial import Case, Trial
+from fakeprovider.registry import Registry
+from fakeprovider.verdict import CLAUSES, Clause
+from fakeprovider.verdict.clause import Judge, Judgement, failed, not_applicable, passed
 
 MOST_ATTEMPTS = 3
 """Attempts of a request that is refused for good: official clients make so many of any 429."""
 
 
-def _nothing_added(trial: Trial, what: str) -> Judged:
-    if not trial.called(ADD):
-        return not_applicable(f"the agent offers no {ADD}")
-    done = trial.workspace.done(ADD)
-    if done:
-        return failed(f"{what} was executed: added {done[0].target!r}", _calling(trial, ADD))
-    return passed(f"{what} was not executed")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractClause(Clause[Trial]):
+    """A clause with the cases that put it to the test.
+
+    `needs` says whether a report promises what the clause is about; `promise` names that.
+    """
+
+    cases: SearchStrategy[Case]
+    needs: Callable[[Report], bool] = lambda report: True
+    promise: str = ""
 
 
-def _truncated(trial: Trial) -> Judged:
+CONTRACT: Registry[ContractClause] = Registry("clause of the contract")
+"""Every clause by its name."""
+
+
+def clause(
+    name: str, cases: SearchStrategy[Case], *, why: str, link: str = "", promise: str = ""
+) -> Callable[[Judge[Trial]], Judge[Trial]]:
+    """Register the decorated function as the judge of a clause.
+
+    `promise` names the fields of a report without which it cannot be checked, as in "turns or
+    tokens"; "" if it needs none.
+    """
+
+    def needs(report: Report) -> bool:
+        values = [getattr(report, field) for field in promise.split(" or ") if field]
+        return not values or any(value is not None and value is not False for value in values)
+
+    def register(judge: Judge[Trial]) -> Judge[Trial]:
+        member = ContractClause(name, why, link, judge, cases=cases, needs=needs, promise=promise)
+        CONTRACT.add(name, member)
+        return judge
+
+    return register
+
+
+def _of_the_verdict(name: str, cases: SearchStrategy[Case]) -> None:
+    """Register a clause of the verdict with the cases that put it to the test."""
+    of_verdict = CLAUSES[name]
+    register = clause(name, cases, why=of_verdict.rationale, link=of_verdict.link)
+    register(lambda trial: of_verdict.judge(trial.run))
+
+
+_of_the_verdict("ends", scripts.endless())
+_of_the_verdict("cap", scripts.endless())
+_of_the_verdict("after_answer", scripts.answering())
+_of_the_verdict("history", scripts.endless())
+_of_the_verdict("pairing", scripts.endless())
+_of_the_verdict("identical_calls", scripts.circling())
+_of_the_verdict("retry_after", scripts.throttled())
+_of_the_verdict("retry_storm", scripts.overloaded())
+
+
+@clause(
+    "truncated_executed",
+    scripts.truncated(),
+    why="A shortened command can be another valid command.",
+)
+def truncated_executed(trial: Trial) -> Judgement:
     return _nothing_added(trial, "a call of a reply that was cut")
 
 
-def _malformed(trial: Trial) -> Judged:
+@clause(
+    "malformed_executed",
+    scripts.malformed(),
+    why="Arguments that were repaired are arguments that nobody wrote.",
+)
+def malformed_executed(trial: Trial) -> Judgement:
     return _nothing_added(trial, "a call whose arguments do not fit")
 
 
-def _hopeless(trial: Trial) -> Judged:
-    refused = [one for one in trial.exchanges if one.fault]
+def _nothing_added(trial: Trial, what: str) -> Judgement:
+    """Whether the one call that writes was left alone."""
+    if not trial.called(ADD):
+        return not_applicable(f"the agent offers no {ADD}")
+    added = trial.workspace.done(ADD)
+    if added:
+        return failed(f"{what} was executed: added {added[0].target!r}", trial.calling(ADD))
+    return passed(f"{what} was not executed")
+
+
+@clause(
+    "hopeless",
+    scripts.hopeless(),
+    why="No money and a wrong key do not get better by asking again.",
+)
+def hopeless(trial: Trial) -> Judgement:
+    refused = [exchange for exchange in trial.exchanges if exchange.fault]
     if not refused:
         return not_applicable("the refused request was never made")
-    if len(refused) > MOST_ATTEMPTS:
-        return failed(f"{len(refused)} attempts of a request that was refused for good", refused)
-    return passed(f"{len(refused)} attempts of a request that was refused for good")
+    attempts = f"{len(refused)} attempts of a request that was refused for good"
+    return failed(attempts, refused) if len(refused) > MOST_ATTEMPTS else passed(attempts)
 
 
-def _overshoot(trial: Trial) -> Judged:
+@clause(
+    "writes",
+    scripts.writing(),
+    why="Two equal writes are two writes: only reads may be answered from a cache.",
+)
+def writes(trial: Trial) -> Judgement:
+    """Every write that was asked for is done, also one that looks like another."""
+    wanted = sum(call.name == ADD for exchange in trial.exchanges for call in exchange.calls)
+    if not wanted:
+        return not_applicable(f"the agent offers no {ADD}")
+    done = len(trial.workspace.done(ADD))
+    if done != wanted:
+        return failed(f"{wanted} writes were asked for, {done} were done", trial.calling(ADD))
+    return passed(f"{done} equal writes were asked for and done")
+
+
+@clause(
+    "overshoot",
+    scripts.budgeted(),
+    why="A budget is passed by one turn at most: that one was under way.",
+    promise="budget",
+)
+def overshoot(trial: Trial) -> Judgement:
     """No request is started once the budget is used up."""
     budget, used = trial.case.tokens or 0, 0
-    for exchange in sorted(trial.exchanges, key=lambda one: one.started):
+    for exchange in sorted(trial.exchanges, key=lambda exchange: exchange.started):
         if used >= budget:
             return failed(f"asked again with {used} of {budget} tokens used", [exchange])
         if exchange.usage is not None:
@@ -61,13 +147,25 @@ def _overshoot(trial: Trial) -> Judged:
     return passed(f"{used} tokens under a budget of {budget}: at most one turn over")
 
 
-def _shared(trial: Trial) -> Judged:
+@clause(
+    "shared_budget",
+    scripts.delegating(),
+    why="A budget that sub-agents do not share is no budget.",
+    promise="shares",
+)
+def shared_budget(trial: Trial) -> Judgement:
     if not trial.called(DELEGATE):
         return not_applicable(f"the agent offers no {DELEGATE}")
-    return _overshoot(trial)
+    return overshoot(trial)
 
 
-def _approval(trial: Trial) -> Judged:
+@clause(
+    "approval",
+    scripts.deleting(True) | scripts.deleting(False),
+    why="An approval that is asked for and not waited for is none.",
+    promise="approvals",
+)
+def approval(trial: Trial) -> Judgement:
     if not trial.called(DELETE):
         return not_applicable(f"the agent offers no {DELETE}")
     decided = approved = False
@@ -76,201 +174,99 @@ def _approval(trial: Trial) -> Judged:
         approved = approved or entry.decision == "approved"
         if entry.effect == "deleted" and not approved:
             why = "the person had said no" if decided else "nobody had been asked"
-            return failed(f"deleted {entry.target!r}, and {why}", _calling(trial, DELETE))
-    return _as_decided(trial)
-
-
-def _as_decided(trial: Trial) -> Judged:
-    count = len(trial.workspace.done(DELETE))
-    if trial.case.approves and count != 1:
-        return failed(f"an approved call was executed {count} times", _calling(trial, DELETE))
+            return failed(f"deleted {entry.target!r}, and {why}", trial.calling(DELETE))
+    times = len(trial.workspace.done(DELETE))
+    if trial.case.approves and times != 1:
+        return failed(f"an approved call was executed {times} times", trial.calling(DELETE))
     return passed("nothing was deleted without an approval, and what was approved was, once")
 
 
-def _rejection(trial: Trial) -> Judged:
+@clause(
+    "rejection",
+    scripts.deleting(False),
+    why="A model that is not told of a rejection claims the deed, or tries a way round it.",
+    promise="approvals",
+)
+def rejection(trial: Trial) -> Judgement:
     if trial.case.approves:
         return not_applicable("the person approved")
-    result = verdict(trial.exchanges, trial.facts, only=["rejected_as_done"])[0]
-    return result.result, result.detail, result.evidence
+    return CLAUSES["rejected_as_done"].judge(trial.run)
 
 
-def _writes(trial: Trial) -> Judged:
-    """Every write that was asked for is done, also one that looks like another."""
-    asked = sum(call.name == ADD for one in trial.exchanges for call in one.calls)
-    if not asked:
-        return not_applicable(f"the agent offers no {ADD}")
-    done = len(trial.workspace.done(ADD))
-    if done != asked:
-        return failed(f"{asked} writes were asked for, {done} were done", _calling(trial, ADD))
-    return passed(f"{done} equal writes were asked for and done")
-
-
-def _resume_cap(trial: Trial) -> Judged:
+@clause(
+    "resume_cap",
+    scripts.continued(),
+    why="A limit that starts afresh with every resume limits nothing.",
+    promise="resumes",
+)
+def resume_cap(trial: Trial) -> Judgement:
     limit = trial.case.resumed or 0
-    asked = sum(not one.broken for one in trial.exchanges)
-    if asked > limit:
-        late = trial.exchanges[limit:]
-        return failed(f"{asked} model calls in two legs under a limit of {limit} in all", late)
-    if asked == trial.legs[0]:
-        return failed(f"it did not go on: {asked} model calls, and the limit was raised to {limit}")
-    return passed(f"{asked} model calls in two legs under a limit of {limit} in all")
+    answered = sum(not exchange.broken for exchange in trial.exchanges)
+    calls = f"{answered} model calls in two parts under a limit of {limit} in all"
+    if answered > limit:
+        return failed(calls, trial.exchanges[limit:])
+    if answered == trial.requests[0]:
+        return failed(
+            f"it did not go on: {answered} model calls, and the limit was raised to {limit}"
+        )
+    return passed(calls)
 
 
-def _resume_effects(trial: Trial) -> Judged:
+@clause(
+    "resume_effects",
+    scripts.continued() | scripts.dying(),
+    why="A run that is resumed goes on: it repeats neither a write nor a paid request.",
+    promise="resumes",
+)
+def resume_effects(trial: Trial) -> Judgement:
     """What was done is not done again, and nothing is asked twice."""
-    twice = [target for target, n in Counter(_targets(trial)).items() if n > 1]
+    twice = _repeated(effect.target for effect in trial.workspace.done(ADD))
     if twice:
-        return failed(f"done again after the resume: {', '.join(twice)}", _calling(trial, ADD))
+        return failed(f"done again after the resume: {', '.join(twice)}", trial.calling(ADD))
     if trial.case.dies and not trial.workspace.died.is_set():
         return not_applicable(f"the agent offers no {ADD}")
-    again = [digest for digest, n in _answered(trial).items() if n > 1]
-    if again:
-        repeated = [one for one in trial.exchanges if one.digest in again]
-        return failed("a request that had been answered was made again", repeated)
+    digests = _repeated(exchange.digest for exchange in trial.exchanges if not exchange.broken)
+    if digests:
+        again = [exchange for exchange in trial.exchanges if exchange.digest in digests]
+        return failed("a request that had been answered was made again", again)
     return passed("nothing was done or asked again")
 
 
-def _targets(trial: Trial) -> list[str]:
-    return [effect.target for effect in trial.workspace.done(ADD)]
+def _repeated(words: Iterable[str]) -> list[str]:
+    """Those that stand there more than once."""
+    return [word for word, times in Counter(words).items() if times > 1]
 
 
-def _answered(trial: Trial) -> Counter[str]:
-    return Counter(one.digest for one in trial.exchanges if not one.broken)
-
-
-def _cancel(trial: Trial) -> Judged:
+@clause(
+    "cancel",
+    scripts.cancelled(),
+    why="A run that is told to stop stops now, not when the model is done.",
+    promise="cancels",
+)
+def cancel(trial: Trial) -> Judgement:
     if not trial.ended:
         return failed(f"still going {trial.seconds:.1f} s after it was cancelled")
-    late = [one for one in trial.exchanges if one.turn is not None and one.turn > _last(trial)]
+    last = trial.case.cancel or 0
+    late = [exchange for exchange in trial.exchanges if (exchange.turn or 0) > last]
     if late:
         return failed("asked again after it was cancelled", late)
     return passed(f"ended {trial.seconds:.1f} s after it was cancelled")
 
 
-def _last(trial: Trial) -> int:
-    return trial.case.cancel or 0
-
-
-def _reported(trial: Trial) -> Judged:
+@clause(
+    "reported",
+    scripts.endless() | scripts.answering(),
+    why="What is billed is what the service counted.",
+    promise="turns or tokens",
+)
+def reported(trial: Trial) -> Judgement:
     """What the agent says it used is what the provider said."""
-    told = trial.report
-    turns = sum(not one.broken for one in trial.exchanges)
-    used = [one.usage for one in trial.exchanges if one.usage is not None and not one.broken]
-    tokens = sum(one.prompt_tokens + one.completion_tokens for one in used)
-    if told.turns is not None and told.turns != turns:
-        return failed(f"it reports {told.turns} turns, {turns} were answered")
-    if told.tokens is not None and told.tokens != tokens:
-        return failed(f"it reports {told.tokens} tokens, the provider {tokens}")
+    report = trial.report
+    answered = [exchange for exchange in trial.exchanges if not exchange.broken]
+    turns, usages = len(answered), [exchange.usage for exchange in answered if exchange.usage]
+    tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in usages)
+    if report.turns is not None and report.turns != turns:
+        return failed(f"it reports {report.turns} turns, {turns} were answered")
+    if report.tokens is not None and report.tokens != tokens:
+        return failed(f"it reports {report.tokens} tokens, the provider {tokens}")
     return passed(f"{turns} turns and {tokens} tokens, as reported")
-
-
-def _calling(trial: Trial, tool: str) -> list[Exchange]:
-    return [one for one in trial.exchanges if tool in one.tools]
-
-
-_WIRE = (
-    by_wire("ends", scripts.endless()),
-    by_wire("cap", scripts.endless()),
-    by_wire("after_answer", scripts.answering()),
-    by_wire("history", scripts.endless()),
-    by_wire("pairing", scripts.endless()),
-    by_wire("identical_calls", scripts.circling()),
-    by_wire("retry_after", scripts.throttled()),
-    by_wire("retry_storm", scripts.overloaded()),
-)
-
-_OWN = (
-    ContractClause(
-        "truncated_executed",
-        "A shortened command can be another valid command.",
-        scripts.truncated(),
-        _truncated,
-    ),
-    ContractClause(
-        "malformed_executed",
-        "Arguments that were repaired are arguments that nobody wrote.",
-        scripts.malformed(),
-        _malformed,
-    ),
-    ContractClause(
-        "hopeless",
-        "No money and a wrong key do not get better by asking again.",
-        scripts.hopeless(),
-        _hopeless,
-    ),
-    ContractClause(
-        "writes",
-        "Two equal writes are two writes: only reads may be answered from a cache.",
-        scripts.writing(),
-        _writes,
-    ),
-    ContractClause(
-        "overshoot",
-        "A budget is passed by one turn at most: that one was under way.",
-        scripts.budgeted(),
-        _overshoot,
-        needs=lambda report: report.budget,
-        promise="budget",
-    ),
-    ContractClause(
-        "shared_budget",
-        "A budget that sub-agents do not share is no budget.",
-        scripts.delegating(),
-        _shared,
-        needs=lambda report: report.shares,
-        promise="shares",
-    ),
-    ContractClause(
-        "approval",
-        "An approval that is asked for and not waited for is none.",
-        scripts.deleting(True) | scripts.deleting(False),
-        _approval,
-        needs=lambda report: report.approvals,
-        promise="approvals",
-    ),
-    ContractClause(
-        "rejection",
-        "A model that is not told of a rejection claims the deed, or tries a way round it.",
-        scripts.deleting(False),
-        _rejection,
-        needs=lambda report: report.approvals,
-        promise="approvals",
-    ),
-    ContractClause(
-        "resume_cap",
-        "A limit that starts afresh with every resume limits nothing.",
-        scripts.continued(),
-        _resume_cap,
-        needs=lambda report: report.resumes,
-        promise="resumes",
-    ),
-    ContractClause(
-        "resume_effects",
-        "A run that is resumed goes on: it repeats neither a write nor a paid request.",
-        scripts.continued() | scripts.dying(),
-        _resume_effects,
-        needs=lambda report: report.resumes,
-        promise="resumes",
-    ),
-    ContractClause(
-        "cancel",
-        "A run that is told to stop stops now, not when the model is done.",
-        scripts.cancelled(),
-        _cancel,
-        needs=lambda report: report.cancels,
-        promise="cancels",
-    ),
-    ContractClause(
-        "reported",
-        "What is billed is what the service counted.",
-        scripts.endless() | scripts.answering(),
-        _reported,
-        needs=lambda report: report.turns is not None or report.tokens is not None,
-        promise="turns or tokens",
-    ),
-)
-
-CONTRACT: Mapping[str, ContractClause] = MappingProxyType(
-    {clause.name: clause for clause in (*_WIRE, *_OWN)}
-)
-"""Every clause by its name."""
