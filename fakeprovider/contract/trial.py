@@ -30,7 +30,8 @@ class Case:
 
     `script` is what the model does. `turns` and `tokens` limit the run, `resumed` is the limit of
     turns under which it is resumed (None: it is not). `fault` goes wrong on the way. `approves` is
-    what the person says. With `dies` the process is gone at the first effect, and the run is resumed.
+    what the person says. With `dies` the process is gone at the first effect, and the run is
+    resumed.
     `cancel` is the turn (from 0) that is under way when the run is cancelled.
     """
 
