@@ -15,7 +15,7 @@ from fakeprovider.commands.options import Finite, check_folder
 from fakeprovider.driving.command_run import base_urls
 from fakeprovider.driving.supervisor import Supervisor
 from fakeprovider.recording.book import Book, known_secrets, to_yaml
-from fakeprovider.recording.proxy import without_secrets
+from fakeprovider.recording.requests import without_secrets
 from fakeprovider.yamlscripts import read_script
 
 if TYPE_CHECKING:

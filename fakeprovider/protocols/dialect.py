@@ -14,6 +14,7 @@ from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import Memory
+from fakeprovider.protocols.answers import NotAnAnswer, Written
 from fakeprovider.registry import Registry
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
@@ -93,6 +94,10 @@ class Dialect:
     """The body of the list of models."""
     render_model: Callable[[str], bytes]
     """The body of one model."""
+    read_whole: Callable[[bytes], Written]
+    """The reply in a body that is not streamed; raises `NotAnAnswer`."""
+    read_stream: Callable[[bytes], Written]
+    """The reply that the events add up to; raises `NotAnAnswer`."""
     service_headers: Callable[[str], Headers]
     """The headers of every reply to the request with this id: the id and the rate limits."""
     asides: Mapping[str, Aside] = field(default_factory=dict)
@@ -112,3 +117,14 @@ def by_endpoint() -> dict[str, Dialect]:
     """Which dialect answers each path, those of replies first."""
     replies = {path: dialect for dialect in DIALECTS.values() for path in dialect.paths}
     return replies | {path: dialect for dialect in DIALECTS.values() for path in dialect.asides}
+
+
+def read_answer(body: bytes, *, streamed: bool, dialect: str = "chat") -> Written:
+    """The reply in a response body of a dialect; raises `NotAnAnswer`."""
+    spoken = DIALECTS[dialect]
+    try:
+        return spoken.read_stream(body) if streamed else spoken.read_whole(body)
+    except NotAnAnswer:
+        raise
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise NotAnAnswer(f"{type(error).__name__}: {error}") from error

@@ -14,11 +14,9 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import Memory
 from fakeprovider.parsing.continued_conversation import Continued
-from fakeprovider.protocols.dialect import DIALECTS, Dialect
-from fakeprovider.recording.answers import read_answer
-from fakeprovider.recording.proxy import without_secrets
-from fakeprovider.recording.requests import Request, Volatile, key_of, request_of
-from fakeprovider.recording.written import NotAnAnswer, Written
+from fakeprovider.protocols.answers import NotAnAnswer, Written
+from fakeprovider.protocols.dialect import DIALECTS, Dialect, read_answer
+from fakeprovider.recording.requests import Request, Volatile, key_of, request_of, without_secrets
 from fakeprovider.serving.routing import resolve
 from fakeprovider.yamlscripts.recorded import message_of
 from fakeprovider.yamlscripts.speech import speech

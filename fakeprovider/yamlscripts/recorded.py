@@ -8,7 +8,6 @@ from typing import Any
 
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.recording.proxy import without_secrets
 from fakeprovider.recording.requests import (
     Request,
     Volatile,
@@ -17,6 +16,7 @@ from fakeprovider.recording.requests import (
     key_of,
     request_of,
     shared,
+    without_secrets,
 )
 from fakeprovider.replies import Reply
 from fakeprovider.yamlscripts.nodes import Node, Problems

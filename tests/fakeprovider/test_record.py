@@ -20,10 +20,11 @@ from jsonschema import Draft202012Validator
 
 from fakeprovider.cli import main
 from fakeprovider.conversation import Conversation
-from fakeprovider.recording.answers import read_answer
+from fakeprovider.protocols.answers import NotAnAnswer
+from fakeprovider.protocols.dialect import read_answer
 from fakeprovider.recording.book import Book, to_yaml
-from fakeprovider.recording.proxy import Proxy, without_secrets
-from fakeprovider.recording.written import NotAnAnswer
+from fakeprovider.recording.proxy import Proxy
+from fakeprovider.recording.requests import without_secrets
 from fakeprovider.replies import Refusal, Reply, Text, Thinking, Usage, call, say
 from fakeprovider.server import Server
 from fakeprovider.yamlscripts import json_schema, load, read_script

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fakeprovider.recording.answers import read_answer
-from fakeprovider.recording.written import NotAnAnswer
+from fakeprovider.protocols.answers import NotAnAnswer
+from fakeprovider.protocols.dialect import read_answer
 
 
 def answer(**message: Any) -> bytes:

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.recording.answers import read_answer
+from fakeprovider.protocols.answers import NotAnAnswer
+from fakeprovider.protocols.dialect import read_answer
 from fakeprovider.recording.book import Book, to_yaml
 from fakeprovider.recording.proxy import Proxy, with_key
-from fakeprovider.recording.written import NotAnAnswer
 from fakeprovider.replies import Refusal, Reply, Text, Thinking, call, say
 from fakeprovider.server import Server
 from fakeprovider.yamlscripts import read_script

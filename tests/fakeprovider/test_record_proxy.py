@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from fakeprovider.recording.book import known_secrets
-from fakeprovider.recording.proxy import Proxy, without_secrets
+from fakeprovider.recording.proxy import Proxy
+from fakeprovider.recording.requests import without_secrets
 from fakeprovider.server import Server
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Which file?"}]}

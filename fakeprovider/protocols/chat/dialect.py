@@ -17,7 +17,13 @@ from fakeprovider.parsing.strict import judge, names_twice
 from fakeprovider.parsing.tool_parsing import read_tools
 from fakeprovider.protocols import embeddings, openai
 from fakeprovider.protocols.chat.history import parse_message
-from fakeprovider.protocols.chat.rendering import event, render_stream, render_whole
+from fakeprovider.protocols.chat.rendering import (
+    event,
+    read_stream,
+    read_whole,
+    render_stream,
+    render_whole,
+)
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
 from fakeprovider.protocols.openai import STREAM_ERRORS, check_tool_name, missing
 
@@ -264,6 +270,8 @@ CHAT = DIALECTS.add(
         context_exceeded=lambda tokens, limit: openai.context_exceeded(tokens, limit, "messages"),
         render_models=openai.render_models,
         render_model=openai.render_model,
+        read_whole=read_whole,
+        read_stream=read_stream,
         service_headers=openai.service_headers,
     ),
 )

@@ -1,4 +1,4 @@
-"""Chat completions: a finished reply as one object or as chunks.
+"""Chat completions: a finished reply as one object or as chunks, and read back from either.
 
 `n` choices are the same reply n times: a script says one thing. A request with the old
 `functions` in place of `tools` is answered in kind.
@@ -6,13 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from fakeprovider.completion import Completion, Tally
 from fakeprovider.conversation import Call, Conversation
+from fakeprovider.protocols.answers import (
+    NotAnAnswer,
+    Said,
+    Written,
+    read_events,
+    written,
+    written_call,
+)
 from fakeprovider.protocols.dialect import CREATED, Frame
 from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
 from fakeprovider.tokens import pieces
@@ -182,3 +191,80 @@ def _usage(tally: Tally) -> dict[str, Any]:
             "rejected_prediction_tokens": 0,
         },
     }
+
+
+_SAID_FINISHES = ("length", "content_filter")  # the other reasons follow from the rest
+
+
+def read_whole(body: bytes) -> Written:
+    """The reply in a `chat.completion`."""
+    answer = json.loads(body)
+    choice = answer["choices"][0]
+    message = choice["message"]
+    said: list[Said] = [("say", message.get("content") or ""), *_beside(message)]
+    said += [
+        written_call(call.get("id"), call["function"]["name"], call["function"]["arguments"])
+        for call in _read_calls(message)
+    ]
+    return written(
+        said, _read_finish(choice.get("finish_reason")), _read_usage(answer.get("usage"))
+    )
+
+
+def read_stream(body: bytes) -> Written:
+    """The reply that the chunks add up to."""
+    said: list[Said] = []
+    calls: dict[int, dict[str, str]] = {}
+    finish: str | None = None
+    usage: dict[str, Any] = {}
+    after: list[Said] = []
+    for event in read_events(body):
+        usage = _read_usage(event.get("usage")) or usage
+        for choice in _first(event.get("choices", [])):
+            delta = choice.get("delta") or {}
+            (after if calls else said).append(("say", delta.get("content") or ""))
+            said += _beside(delta)
+            for part in _read_calls(delta):
+                _add_fragment(part, calls)
+            finish = choice.get("finish_reason") or finish
+    if finish is None:
+        raise NotAnAnswer("the stream broke off")
+    made = [
+        written_call(call["id"], call["name"], call["arguments"])
+        for _, call in sorted(calls.items())
+    ]
+    return written([*said, *made, *after], _read_finish(finish), usage)
+
+
+def _first(choices: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """A script has one choice: several come in chunks of their own, told apart by their index."""
+    return [choice for choice in choices if not choice.get("index")]
+
+
+def _beside(message: Mapping[str, Any]) -> Iterator[Said]:
+    yield "think", message.get("reasoning_content") or ""
+    yield "refuse", message.get("refusal") or ""
+
+
+def _read_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The calls of a message, or of a piece of one; the old kind has one, without an id."""
+    old = message.get("function_call")
+    return message.get("tool_calls") or ([{"function": old}] if old else [])
+
+
+def _add_fragment(part: Mapping[str, Any], calls: dict[int, dict[str, str]]) -> None:
+    taken = calls.setdefault(part.get("index", 0), {"id": "", "name": "", "arguments": ""})
+    function = part.get("function") or {}
+    taken["id"] = part.get("id") or taken["id"]
+    taken["name"] = function.get("name") or taken["name"]
+    taken["arguments"] += function.get("arguments") or ""
+
+
+def _read_finish(reason: str | None) -> str | None:
+    return reason if reason in _SAID_FINISHES else None
+
+
+def _read_usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:
+    counts = usage or {}
+    names = ("prompt_tokens", "completion_tokens")
+    return {name: counts[name] for name in names if name in counts}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -19,49 +18,22 @@ from fakeprovider.parsing.prompt_cache import Mark
 from fakeprovider.parsing.request_reader import Form, Transcript, read
 from fakeprovider.parsing.strict import judge, names_twice, thinking_budget, too_many_marks
 from fakeprovider.parsing.tool_parsing import read_tools
-from fakeprovider.protocols.dialect import (
-    CREATED_TEXT,
-    DIALECTS,
-    Dialect,
-    Frame,
-    Headers,
-    TokenNames,
-)
+from fakeprovider.protocols import anthropic
+from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
 from fakeprovider.protocols.messages.history import TOOL_NAME, parse_message, parse_system
-from fakeprovider.protocols.messages.rendering import frame, render_stream, render_whole
+from fakeprovider.protocols.messages.rendering import (
+    frame,
+    read_stream,
+    read_whole,
+    render_stream,
+    render_whole,
+)
 
 NAME: Final = "messages"
 
-_ERROR_TYPE = {
-    "invalid_request": "invalid_request_error",
-    "authentication": "authentication_error",
-    "permission": "permission_error",
-    "not_found": "not_found_error",
-    "rate_limit": "rate_limit_error",
-    "too_large": "request_too_large",
-    "overloaded": "overloaded_error",
-    "server": "api_error",
-}
 _RUN_BY_THE_SERVICE = ("web_search", "web_fetch", "code_execution", "tool_search", "mcp")
 _MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
-_PATH = re.compile(r"\[(\d+)\]")
-_QUOTED_PATH = re.compile(r"^(?:Invalid|Missing)[^']*'[^']*': ")
 _MARK = b'"cache_control"'
-_STREAM_ERRORS = {
-    "overloaded": "overloaded_error",
-    "server": "api_error",
-    "rate_limit": "rate_limit_error",
-    "timeout": "timeout_error",
-}
-_REQUESTS_LEFT = "anthropic-ratelimit-requests-remaining"
-_HEADERS: Final[Headers] = (
-    ("anthropic-ratelimit-requests-limit", "4000"),
-    (_REQUESTS_LEFT, "3999"),
-    ("anthropic-ratelimit-requests-reset", CREATED_TEXT),
-    ("anthropic-ratelimit-tokens-limit", "2000000"),
-    ("anthropic-ratelimit-tokens-remaining", "1999000"),
-    ("anthropic-ratelimit-tokens-reset", CREATED_TEXT),
-)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -227,39 +199,6 @@ def _refuse(violation: Violation) -> ApiError:
     return invalid(violation.detail, where, violation.rule)
 
 
-def _render_error(error: ApiError) -> bytes:
-    """An `error` object; a message about a field begins with its path."""
-    told: dict[str, Any] = {
-        "type": _ERROR_TYPE.get(error.kind, "invalid_request_error"),
-        "message": _told(error),
-    }
-    if error.details is not None:
-        told["details"] = error.details
-    return _encode({"type": "error", "error": told, "request_id": error.request_id})
-
-
-def _render_models(names: tuple[str, ...]) -> bytes:
-    """A page of models."""
-    data = list(map(_model, names))
-    first, last = (names[0], names[-1]) if names else (None, None)
-    return _encode({"data": data, "has_more": False, "first_id": first, "last_id": last})
-
-
-def _render_model(name: str) -> bytes:
-    """A `model` object."""
-    return _encode(_model(name))
-
-
-def _model(name: str) -> dict[str, Any]:
-    return {
-        "type": "model",
-        "id": name,
-        "display_name": name,
-        "created_at": CREATED_TEXT,
-        "lifecycle": "active",
-    }
-
-
 def _unthought(state: State) -> int | None:
     """Where the turn stands whose results end the transcript, if it has no thinking."""
     if not state.answered or state.messages[-1].opens_turn:
@@ -342,15 +281,6 @@ def _offered(raw: bytes) -> tuple[Offered, ...]:
     return tuple(found)
 
 
-def _told(error: ApiError) -> str:
-    if error.param is None:
-        return error.message
-    path = _PATH.sub(r".\1", error.param)
-    if error.code == "missing_required_parameter":
-        return f"{path}: Field required"
-    return f"{path}: {_QUOTED_PATH.sub('', error.message)}"
-
-
 def _no_threads() -> ApiError:
     """The refusal that makes the SDKs' tool runners send the whole history instead."""
     details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
@@ -363,38 +293,32 @@ def _no_threads() -> ApiError:
 
 
 def _render_stream_error(kind: str, message: str, number: int) -> Frame:
-    return frame("error", {"error": {"type": _STREAM_ERRORS[kind], "message": message}})
-
-
-def _context_exceeded(tokens: int, limit: int) -> ApiError:
-    return invalid(f"prompt is too long: {tokens} tokens > {limit} maximum")
-
-
-def _service_headers(request_id: str) -> Headers:
-    return (("request-id", request_id), ("x-request-id", request_id), *_HEADERS)
+    return frame("error", {"error": {"type": anthropic.STREAM_ERRORS[kind], "message": message}})
 
 
 MESSAGES = DIALECTS.add(
     NAME,
     Dialect(
         name=NAME,
-        vendor="anthropic",
+        vendor=anthropic.VENDOR,
         shape="blocks",
         paths=("/messages",),
         asides={"/messages/count_tokens": count_tokens},
         token_names=TokenNames("input_tokens", "output_tokens", None),
-        requests_left_header=_REQUESTS_LEFT,
-        client_header="anthropic-version",
+        requests_left_header=anthropic.REQUESTS_LEFT,
+        client_header=anthropic.CLIENT_HEADER,
         position_field="index",
         parse=parse,
         refuse=_refuse,
         render_whole=render_whole,
         render_stream=render_stream,
-        render_error=_render_error,
+        render_error=anthropic.render_error,
         render_stream_error=_render_stream_error,
-        context_exceeded=_context_exceeded,
-        render_models=_render_models,
-        render_model=_render_model,
-        service_headers=_service_headers,
+        context_exceeded=anthropic.context_exceeded,
+        render_models=anthropic.render_models,
+        render_model=anthropic.render_model,
+        read_whole=read_whole,
+        read_stream=read_stream,
+        service_headers=anthropic.service_headers,
     ),
 )

@@ -1,11 +1,13 @@
-"""Anthropic Messages: a finished reply as one message or as the documented order of events.
+"""Anthropic Messages: a finished reply as one message or as the documented order of events, and
+read back from either.
 
 Shapes after the API reference ("Messages", "Streaming Messages") and the official SDK's types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +17,14 @@ from fakeprovider.completion import Completion
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.parsing.partial_json import complete_object
 from fakeprovider.parsing.thinking import sign
+from fakeprovider.protocols.answers import (
+    NotAnAnswer,
+    Said,
+    Written,
+    read_events,
+    written,
+    written_call,
+)
 from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
 from fakeprovider.tokens import pieces
@@ -231,3 +241,96 @@ def _usage(completion: Completion, output: int) -> dict[str, Any]:
     if searches:
         usage["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
     return usage
+
+
+_FINISH = {
+    "max_tokens": "length",
+    "refusal": "refusal",
+    "stop_sequence": "stop_sequence",
+    "model_context_window_exceeded": "context_window",
+}
+"""Stop reasons that do not follow from the rest, in a script's words."""
+
+_DELTA_FIELDS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "partial_json",
+}
+
+
+def read_whole(body: bytes) -> Written:
+    """The reply in a `message`."""
+    answer = json.loads(body)
+    return _written(answer["content"], answer.get("stop_reason"), answer.get("usage") or {})
+
+
+def read_stream(body: bytes) -> Written:
+    """The reply that the events add up to, from `message_start` to `message_stop`."""
+    blocks: dict[int, dict[str, Any]] = {}
+    ending: dict[str, Any] = {}
+    usage: dict[str, Any] = {}
+    for event in read_events(body):
+        kind = event["type"]
+        if kind == "error":
+            raise NotAnAnswer(f"the stream has an error: {event['error']['message']}")
+        if kind == "message_start":
+            usage |= event["message"].get("usage") or {}
+        elif kind == "content_block_start":
+            blocks[event["index"]] = {**event["content_block"], "partial_json": ""}
+        elif kind == "content_block_delta":
+            _add_delta(blocks[event["index"]], event["delta"])
+        elif kind == "message_delta":
+            ending |= event["delta"]
+            usage |= event.get("usage") or {}
+        elif kind == "message_stop":
+            return _written(blocks.values(), ending.get("stop_reason"), usage)
+    raise NotAnAnswer("the stream broke off")
+
+
+def _add_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    name = _DELTA_FIELDS.get(delta["type"])
+    if name is not None:
+        block[name] += delta[name]
+
+
+def _written(
+    blocks: Iterable[Mapping[str, Any]], reason: str | None, usage: Mapping[str, Any]
+) -> Written:
+    if reason == "pause_turn":
+        raise NotAnAnswer("a turn that pauses (pause_turn) cannot be written down")
+    words = "refuse" if reason == "refusal" else "say"
+    said = (_read_block(block, words) for block in blocks)
+    return written(said, _FINISH.get(reason or ""), _read_usage(usage))
+
+
+def _read_block(block: Mapping[str, Any], words: str) -> Said:
+    kind = block["type"]
+    if kind == "text":
+        return words, block["text"]
+    if kind == "thinking":
+        return "think", block["thinking"]
+    if kind == "redacted_thinking":
+        return "think", ""
+    if kind == "tool_use":
+        return written_call(block["id"], block["name"], _read_input(block))
+    raise NotAnAnswer(f"a block of type {kind!r} cannot be written down")
+
+
+def _read_input(block: Mapping[str, Any]) -> str:
+    """The input as compact JSON, however it was spaced in its deltas; text if it was cut short."""
+    sent: str = block.get("partial_json") or ""
+    try:
+        value = json.loads(sent) if sent else block["input"]
+    except ValueError:
+        return sent
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _read_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """In a script's terms: cached tokens are part of the prompt."""
+    if "input_tokens" not in usage:
+        return {}
+    cached = usage.get("cache_read_input_tokens") or 0
+    prompt = usage["input_tokens"] + cached + (usage.get("cache_creation_input_tokens") or 0)
+    counts = {"prompt_tokens": prompt, "completion_tokens": usage.get("output_tokens")}
+    return {**counts, "cached_tokens": cached} if cached else counts

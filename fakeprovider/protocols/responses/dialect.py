@@ -22,9 +22,21 @@ from fakeprovider.parsing.tool_parsing import read_tools
 from fakeprovider.protocols import openai
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
 from fakeprovider.protocols.openai import STREAM_ERRORS, check_tool_name, missing
-from fakeprovider.protocols.responses.history import parse_item, parse_text
-from fakeprovider.protocols.responses.ids import Carried, read_response_id
-from fakeprovider.protocols.responses.rendering import frame, item, items, render_stream, response
+from fakeprovider.protocols.responses.history import (
+    Carried,
+    parse_item,
+    parse_text,
+    read_response_id,
+)
+from fakeprovider.protocols.responses.rendering import (
+    frame,
+    item,
+    items,
+    read_stream,
+    read_whole,
+    render_stream,
+    response,
+)
 
 NAME: Final = "responses"
 
@@ -326,6 +338,8 @@ RESPONSES = DIALECTS.add(
         context_exceeded=lambda tokens, limit: openai.context_exceeded(tokens, limit, "input"),
         render_models=openai.render_models,
         render_model=openai.render_model,
+        read_whole=read_whole,
+        read_stream=read_stream,
         service_headers=openai.service_headers,
     ),
 )

@@ -1,10 +1,11 @@
-"""Responses: a finished reply as a whole response, and the items of its output.
+"""Responses: a finished reply as a whole response or as events, and read back from either.
 
 Shapes after the API reference ("Create a model response") and the official SDK's types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
 from typing import Any, TypeAlias
@@ -14,8 +15,21 @@ import msgspec
 from fakeprovider.completion import Completion, Part, Tally
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.parsing.thinking import sign
+from fakeprovider.protocols.answers import (
+    NotAnAnswer,
+    Said,
+    Written,
+    read_events,
+    written,
+    written_call,
+)
 from fakeprovider.protocols.dialect import CREATED, Frame
-from fakeprovider.protocols.responses.ids import call_item_id, message_id, reasoning_id, response_id
+from fakeprovider.protocols.responses.history import (
+    call_item_id,
+    message_id,
+    reasoning_id,
+    response_id,
+)
 from fakeprovider.replies import Finish, Refusal, Text, Thinking, WebSearch
 from fakeprovider.tokens import pieces
 
@@ -258,3 +272,58 @@ def _content(part: Words, place: dict[str, Any]) -> Iterator[Event]:
         yield f"{name}.delta", {**place, "delta": piece, **extra}, 1
     yield f"{name}.done", {**place, field: part.text, **extra}, 0
     yield "response.content_part.done", {**place, "part": content_part(part)}, 0
+
+
+_FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_LAST = ("response.completed", "response.incomplete")
+_FAILED = ("response.failed", "error")
+
+
+def read_whole(body: bytes) -> Written:
+    """The reply in a `response`."""
+    return _written(json.loads(body))
+
+
+def read_stream(body: bytes) -> Written:
+    """The reply in the last event, which has the whole response."""
+    for event in read_events(body):
+        if event["type"] in _FAILED:
+            raise NotAnAnswer(f"the stream has an error: {json.dumps(event)[:200]}")
+        if event["type"] in _LAST:
+            return _written(event["response"])
+    raise NotAnAnswer("the stream broke off")
+
+
+def _written(answer: Mapping[str, Any]) -> Written:
+    status = answer.get("status", "completed")
+    if status not in ("completed", "incomplete"):
+        raise NotAnAnswer(f"its status is {status!r}")
+    reason = (answer.get("incomplete_details") or {}).get("reason") or ""
+    said = [piece for output in answer["output"] for piece in _read_item(output)]
+    return written(said, _FINISH.get(reason), _read_usage(answer.get("usage") or {}))
+
+
+def _read_item(item: Mapping[str, Any]) -> Iterator[Said]:
+    kind = item["type"]
+    if kind == "message":
+        for part in item["content"]:
+            refused = part["type"] == "refusal"
+            yield ("refuse", part["refusal"]) if refused else ("say", part["text"])
+    elif kind == "reasoning":
+        yield "think", "".join(part["text"] for part in item.get("summary") or [])
+    elif kind == "function_call":
+        yield written_call(item["call_id"], item["name"], item["arguments"])
+    else:
+        raise NotAnAnswer(f"an item of type {kind!r} cannot be written down")
+
+
+def _read_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """In a script's terms."""
+    if "input_tokens" not in usage:
+        return {}
+    counts = {
+        "prompt_tokens": usage["input_tokens"],
+        "completion_tokens": usage.get("output_tokens"),
+    }
+    cached = (usage.get("input_tokens_details") or {}).get("cached_tokens")
+    return {**counts, "cached_tokens": cached} if cached else counts

@@ -1,9 +1,14 @@
-"""A reply as a case of a YAML script has it, made of what was said in whatever dialect."""
+"""Answers of real services, read back: a reply as a case of a YAML script has it.
+
+Each dialect reads its own answers, whole or streamed, next to where it writes them; what they have
+in common stands here.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from fakeprovider.fitting.arguments import parsed
@@ -20,6 +25,14 @@ _LEGAL_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
 class NotAnAnswer(ValueError):
     """A body that is no whole answer, or one that a script cannot give."""
+
+
+def read_events(body: bytes) -> Iterator[Mapping[str, Any]]:
+    """The JSON of each event that has any; the last of chat completions has none."""
+    for line in body.decode().replace("\r", "\n").split("\n"):
+        data = line.removeprefix("data:").strip()
+        if line.startswith("data:") and data and data != "[DONE]":
+            yield json.loads(data)
 
 
 def written_call(call_id: str | None, name: str, arguments: str) -> Written:
@@ -45,11 +58,11 @@ def written(said: Iterable[Said], finish: str | None, usage: Mapping[str, Any]) 
     """
     words = {"say": "", "then_say": "", "think": "", "refuse": ""}
     calls: list[Written] = []
-    for one in said:
-        if isinstance(one, dict):
-            calls.append(one)
+    for piece in said:
+        if isinstance(piece, dict):
+            calls.append(piece)
         else:
-            kind, text = one
+            kind, text = piece
             words["then_say" if kind == "say" and calls else kind] += text
     reply: Written = {key: text for key, text in words.items() if text}
     if calls:
@@ -58,5 +71,5 @@ def written(said: Iterable[Said], finish: str | None, usage: Mapping[str, Any]) 
         reply["say"] = ""
     if finish is not None:
         reply["finish"] = finish
-    told = {name: count for name, count in usage.items() if type(count) is int and count >= 0}
-    return {**reply, "usage": told} if told else reply
+    counts = {name: count for name, count in usage.items() if type(count) is int and count >= 0}
+    return {**reply, "usage": counts} if counts else reply
