@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,43 @@ def test_the_encoding_is_the_published_one(monkeypatch: pytest.MonkeyPatch) -> N
 def test_known_counts(text: str, expected: int) -> None:
     """Special tokens are plain text, and a lone surrogate counts as U+FFFD."""
     assert tokens.count(text) == expected
+
+
+@given(
+    st.text(st.characters(max_codepoint=127), max_size=80)
+    | st.from_regex(r"[a-zA-Z' ]*", fullmatch=True)
+)
+@example("it's IT'S We'LLx  \x0b\x1c\r\n\n//\n 12345 ...\n")
+@settings(max_examples=300)
+def test_short_texts_are_counted_as_the_encoder_counts_them(text: str) -> None:
+    """Without the encoder, which takes longer to load than a short run takes altogether."""
+    words = re.findall(tokens._ASCII_PATTERN, text)
+    counted = sum(map(tokens._count_word, words))
+    assert (counted, "".join(words)) == (len(tokens.encoding().encode_ordinary(text)), text)
+
+
+def test_the_encoder_is_loaded_where_something_needs_it() -> None:
+    """A few short words do not; another script, a long text, or many words do."""
+    code = (
+        "import sys\n"
+        "from fakeprovider import tokens\n"
+        "tokens._FEW_WORDS = 10\n"
+        "for text in (*{texts!r},):\n"
+        "    tokens.count(text)\n"
+        "print('tiktoken' in sys.modules)\n"
+    )
+    few, other, many = ["Hello there."], ["Grüße"], ["one two three four five six"] * 3
+    long, word = ["a " * 3_000], ["a" * 100]
+    loaded = [
+        subprocess.run(
+            [sys.executable, "-c", code.format(texts=texts)],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+        for texts in (few, other, many, long, word)
+    ]
+    assert loaded == ["False\n", "True\n", "True\n", "True\n", "True\n"]
 
 
 @given(SPACED, st.integers(1, 4))
