@@ -1,4 +1,4 @@
-"""Text of an exact size in tokens, to make a first prompt as large as a real one."""
+"""The endpoint that a command's runs ask: a provider started here, or the URL that was given."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from fakeprovider.server import Server
-from fakeprovider.tokens import count
+from fakeprovider.tokens import count, encoding
 from fakeprovider_bench.options import Options
 from fakeprovider_harness.models import Message, Model, make_model
+
+if TYPE_CHECKING:
+    from fakeprovider.server import Server
 
 
 def padding(system: str, tokens: int) -> str:
@@ -67,14 +70,21 @@ class Endpoint:
 
 
 @contextmanager
-def open_endpoint(options: Options, *, cached: bool = False) -> Iterator[Endpoint]:
+def open_endpoint(
+    options: Options, *, cached: bool = False, timed: bool = True
+) -> Iterator[Endpoint]:
     """The endpoint for one command; a provider started here is gone when it ends.
 
-    `cached` asks for a provider with a simulated prompt cache.
+    `cached` asks for a provider with a simulated prompt cache; `timed` loads the tokenizer before
+    the first row, where the clock decides what comes out. A short run never needs it.
     """
     if options.base_url:
         yield Endpoint(options.base_url, options, cached=cached)
         return
+    from fakeprovider.server import Server  # late: a given URL needs no provider
+
+    if timed:
+        encoding()
     with Server(prompt_cache=cached) as server:
         endpoint = Endpoint(server.base_url, options, server, cached)
         asyncio.run(_warm(endpoint))
@@ -82,10 +92,7 @@ def open_endpoint(options: Options, *, cached: bool = False) -> Iterator[Endpoin
 
 
 async def _warm(endpoint: Endpoint) -> None:
-    """One exchange of its own run: what is loaded on first use is no part of the first row.
-
-    On the provider's side the tokenizer, on the client's side connections and their libraries.
-    """
+    """One exchange of its own run: what is loaded on first use is no part of the first row."""
     model = endpoint.model("plan")
     try:
         await model.ask([Message("user", "Are you there?")], [])

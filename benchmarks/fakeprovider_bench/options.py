@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from fakeprovider.registry import Registry
-from fakeprovider_bench.output.tables import Form
+from fakeprovider_bench.report import Form
 from fakeprovider_harness.models.connection import endpoint
 
 T = TypeVar("T")

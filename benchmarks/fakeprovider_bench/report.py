@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from fakeprovider_bench.growth import Growth, fit
+
+Form = Literal["table", "json", "csv", "markdown"]
+"""How a report is printed."""
 
 
 class StopCell(msgspec.Struct, frozen=True):

@@ -9,22 +9,26 @@ from dataclasses import replace
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from fakeprovider.scripts import UnknownScript
-from fakeprovider_bench.adapters import Cut, NoRequest, run_command
 from fakeprovider_bench.endpoint import Endpoint, open_endpoint, padding
 from fakeprovider_bench.options import Options
+from fakeprovider_bench.output.printing import render
 from fakeprovider_bench.output.progress import progress
-from fakeprovider_bench.output.tables import render, usd
+from fakeprovider_bench.output.tables import usd
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, run_policy
 from fakeprovider_harness import JsonlTrace, MaxTokens, MaxTurns
 from fakeprovider_harness.budget.prices import Price
 from fakeprovider_scenarios import Scenario
+
+if TYPE_CHECKING:
+    from fakeprovider_bench.adapters import Cut
 
 OURS = "harness"
 CACHE_READ = Decimal("0.1")  # of the input price; platform.claude.com, prompt caching, pricing
@@ -55,12 +59,15 @@ def require_pytest(command: str) -> None:
 
 @contextmanager
 def conditions(
-    title: str, options: Options, scenario: Scenario, *, cached: bool = False
+    title: str, options: Options, scenario: Scenario, *, cached: bool = False, timed: bool = True
 ) -> Iterator[Conditions]:
-    """What all rows share, for as long as the command runs; `title` is the table's."""
+    """What all rows share, for as long as the command runs; `title` is the table's.
+
+    `timed` says that the clock decides what comes out of a row.
+    """
     with ExitStack() as stack:
         line = stack.enter_context(progress(title, quiet=options.form == "json"))
-        endpoint: Endpoint = stack.enter_context(open_endpoint(options, cached=cached))
+        endpoint: Endpoint = stack.enter_context(open_endpoint(options, cached=cached, timed=timed))
         trace = None
         if options.trace is not None:
             trace = stack.enter_context(_open_trace(options.trace))
@@ -96,7 +103,7 @@ def run_rows(scenario: Scenario, policies: Iterable[Policy], options: Options) -
 def _run(
     scenario: Scenario, policies: Sequence[Policy], options: Options, *, cached: bool
 ) -> list[Row]:
-    with conditions(scenario.name, options, scenario, cached=cached) as shared:
+    with conditions(scenario.name, options, scenario, cached=cached, timed=False) as shared:
         named = shared.line.each(policies, lambda policy: policy.name)
         return [run_policy(scenario, policy, shared) for policy in named]
 
@@ -150,6 +157,8 @@ def bench(
 
 def foreign(scenario: Scenario, policies: Iterable[Policy], options: Options) -> Report:
     """The report of somebody else's harness, which keeps its own limits or none."""
+    from fakeprovider_bench.adapters import NoRequest, run_command  # late: only `-- COMMAND` does
+
     cuts = list(dict.fromkeys(cut_of(policy) for policy in policies))
     script = options.model or scenario.script
     try:
@@ -168,6 +177,8 @@ def foreign(scenario: Scenario, policies: Iterable[Policy], options: Options) ->
 
 def cut_of(policy: Policy) -> Cut:
     """Where the provider ends a run under this policy: it can count requests and tokens."""
+    from fakeprovider_bench.adapters import Cut  # late: only `-- COMMAND` does
+
     match policy.stop:
         case MaxTurns(int(limit)):
             return Cut(requests=limit)

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fakeprovider_bench.output.grid import Grid, show_grid
-from fakeprovider_bench.output.tables import cells, grid_of
+from fakeprovider_bench.output.printing import grid_of
+from fakeprovider_bench.output.tables import cells
 from fakeprovider_bench.report import Report, Row, StopCell
 
 STOP = StopCell("max_cost", Decimal("1.23456789"), Decimal("1"), Decimal("0.23456789"))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from fakeprovider_bench.cli import cli
 from fakeprovider_bench.commands.stop import TRIALS, report
 from fakeprovider_bench.options import Options
-from fakeprovider_bench.output.pairs import render_pairs
+from fakeprovider_bench.output.printing import render_pairs
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_harness import conditions
 

@@ -26,7 +26,7 @@ from fakeprovider_bench.commands import (
     subagent,
 )
 from fakeprovider_bench.options import Options, bench_command
-from fakeprovider_bench.output.tables import render
+from fakeprovider_bench.output.printing import render
 from fakeprovider_bench.policies import caps
 from fakeprovider_bench.report import Report
 from fakeprovider_bench.session import judge, require_pytest

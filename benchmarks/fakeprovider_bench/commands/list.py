@@ -6,8 +6,6 @@ import click
 import msgspec
 
 from fakeprovider_bench.options import bench_command
-from fakeprovider_bench.output.grid import Grid, show_grid
-from fakeprovider_bench.output.tables import console
 from fakeprovider_scenarios import SCENARIOS
 
 HEADERS = ("scenario", "command", "what happens", "what must come out")
@@ -21,6 +19,8 @@ def listing(as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(_data()), indent=1))
         return
+    from fakeprovider_bench.output.grid import Grid, console, show_grid  # late: loads rich
+
     lines = [[row["scenario"], row["command"], row["about"], row["expect"]] for row in _data()]
     show_grid(Grid("scenarios", HEADERS, lines, height=PARAGRAPH), console())
 

@@ -11,8 +11,7 @@ import msgspec
 
 from fakeprovider_bench.commands.subagent import research
 from fakeprovider_bench.options import Options, bench_command
-from fakeprovider_bench.output.pairs import render_pairs
-from fakeprovider_bench.output.tables import render
+from fakeprovider_bench.output.printing import render_pairs
 from fakeprovider_bench.policies import Policy, approve_all
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Conditions, run_policy
@@ -105,10 +104,7 @@ def stop_command(options: Options) -> None:
     """
     require_pytest("stop")
     made = report(options)
-    if options.form in ("table", "markdown"):
-        render_pairs(made, options.form)
-    else:
-        render(made, options.form)
+    render_pairs(made, options.form)
     judge([made], options)
     wrong = [row.policy for row in made.rows if row.extra["verdict"] == "WRONG"]
     if wrong:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from rich.text import Text
 NOTHING = "-"  # the cell that says nothing
 INDENT = "  "
 BETWEEN = " · "
+PIPED = 200  # columns where standard output is no terminal
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Grid:
             numbers=frozenset(new for new, old in enumerate(kept) if old in self.numbers),
             implied=frozenset(),
         )
+
+
+def console() -> Console:
+    """Standard output; where it is no terminal, wide enough for any table."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
 
 
 def show_grid(grid: Grid, out: Console) -> None:

@@ -1,23 +1,16 @@
-"""One report, four forms: a table for a person, JSON, CSV and Markdown."""
+"""A report in text: the cells of its rows, JSON, CSV, Markdown, and the lines under the table."""
 
 from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Literal
 
 import msgspec
-from rich.console import Console
 
 from fakeprovider_bench.growth import Growth
-from fakeprovider_bench.output.grid import Grid, show_grid
 from fakeprovider_bench.report import Report, Row, StopCell
-from fakeprovider_harness.outcomes import STATUS_OF
-
-Form = Literal["table", "json", "csv", "markdown"]
 
 HEADERS = (
     "policy",
@@ -51,27 +44,10 @@ CSV_HEADERS = (
     "extra",
 )
 NUMERIC = frozenset(HEADERS[1:9])
-NUMBERS = frozenset(map(HEADERS.index, NUMERIC))
-STATUS = HEADERS.index("status")
-IMPLIED = frozenset((str(kind), str(status)) for kind, status in STATUS_OF.items())
-PIPED = 200  # columns where standard output is no terminal
 ESTIMATED = (
     "~ estimated, at the most it can have been: a request was sent and its reply never came, or "
     "came without usage."
 )
-
-
-def render(report: Report, form: Form, out: Console | None = None, *, header: bool = True) -> None:
-    """Write `report` to standard output (or `out`) in the asked form."""
-    out = out or console()
-    if form == "json":
-        out.file.write(to_json(report) + "\n")
-    elif form == "csv":
-        out.file.write(to_csv(report, header=header))
-    elif form == "markdown":
-        out.file.write(to_markdown(report))
-    else:
-        _print_table(report, out)
 
 
 def to_json(report: Report) -> str:
@@ -199,32 +175,6 @@ def growth_line(growth: Growth, row: Row, report: Report) -> str:
     if cost is not None and row.cost_usd:
         text += f", ≈ ${cost:.2f} ({cost / row.cost_usd:.1f}×)"
     return text
-
-
-def console() -> Console:
-    """Standard output; where it is no terminal, wide enough for any table."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
-
-
-def _print_table(report: Report, out: Console) -> None:
-    show_grid(grid_of(report), out)
-    for line in summary(report):
-        out.print(line, markup=False)
-    for row in report.rows:
-        if row.answer:
-            out.print(f"{row.policy}: “{row.answer}”", markup=False)
-
-
-def grid_of(report: Report) -> Grid:
-    """The rows as a grid, which leaves the status out first where the stop says it all."""
-    implied = all((row.stop and row.stop.kind, row.status) in IMPLIED for row in report.rows)
-    return Grid(
-        title=f"{report.scenario} · {report.harness}",
-        headers=headers_of(report),
-        lines=[cells(row, report) for row in report.rows],
-        numbers=NUMBERS,
-        implied=frozenset({STATUS}) if implied else frozenset(),
-    )
 
 
 def _csv_cells(report: Report, row: Row) -> list[object]:
