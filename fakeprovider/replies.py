@@ -211,6 +211,15 @@ def call(name: str, arguments: Mapping[str, Any] | str | None = None) -> ToolCal
     return ToolCall(name, _to_json(arguments) if arguments else "{}")
 
 
+def arguments_object(arguments: str) -> dict[str, Any] | None:
+    """The object that a call's arguments are, None if they are anything else."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def say(*parts: str | ToolCall) -> Reply:
     """A reply of words, and of calls where they are given, in this order.
 

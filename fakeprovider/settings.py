@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from fakeprovider import pacing
 from fakeprovider.completion import SEARCH_LIMIT
 from fakeprovider.faults import Chaos
-from fakeprovider.fitting.tool_mapping import Catalogue
+from fakeprovider.fitting.tool_mapping import ToolMapping
 from fakeprovider.replies import Fault, Pace
 from fakeprovider.scripts import Script
 from fakeprovider.serving.asgi import BODY_TIMEOUT
@@ -34,7 +34,7 @@ class Options(TypedDict, total=False):
 
     scripts: Mapping[str, Script] | None
     strict: bool
-    catalogue: Catalogue | None
+    catalogue: ToolMapping | None
     gate: Gate | None
     faults: Sequence[Fault]
     chaos: Chaos | None
@@ -65,7 +65,7 @@ class Settings:
 
     scripts: Mapping[str, Script] | None = None
     strict: bool = True
-    catalogue: Catalogue | None = None
+    catalogue: ToolMapping | None = None
     gate: Gate | None = None
     faults: Sequence[Fault] = ()
     chaos: Chaos | None = None

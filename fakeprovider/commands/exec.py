@@ -18,7 +18,7 @@ from fakeprovider.commands.options import (
 from fakeprovider.commands.summary import summary, told
 from fakeprovider.driving.command_run import Drive, drive
 from fakeprovider.driving.gates import Gates
-from fakeprovider.fitting.tool_mapping import Catalogue
+from fakeprovider.fitting.tool_mapping import ToolMapping
 from fakeprovider.scripts import UnknownScript
 from fakeprovider.serving import path_options
 from fakeprovider.verdict import LEDGER_ONLY
@@ -96,7 +96,7 @@ def exec_command(
     context: click.Context,
     script: str,
     paths: tuple[Path, ...],
-    catalogue: Catalogue,
+    catalogue: ToolMapping,
     lenient: bool,
     gates: Gates,
     trouble: Trouble,

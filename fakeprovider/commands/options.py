@@ -17,7 +17,7 @@ import click
 from fakeprovider import yamlscripts
 from fakeprovider.driving.gates import Gates
 from fakeprovider.fitting.client_presets import PRESETS
-from fakeprovider.fitting.tool_mapping import Catalogue, Target
+from fakeprovider.fitting.tool_mapping import Target, ToolMapping
 from fakeprovider.verdict import CLAUSES
 from fakeprovider.yamlscripts import BadScripts, FileScript
 
@@ -51,7 +51,7 @@ def client_options(command: Command) -> Command:
     @wraps(command)
     def read(*args: Any, client: str | None, mappings: tuple[str, ...], **others: Any) -> None:
         preset = PRESETS[client] if client else None
-        command(*args, catalogue=Catalogue(dict(map(_mapping, mappings)), preset), **others)
+        command(*args, catalogue=ToolMapping(dict(map(_mapping, mappings)), preset), **others)
 
     return read
 

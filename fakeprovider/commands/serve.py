@@ -14,7 +14,7 @@ from fakeprovider import tokens
 from fakeprovider.commands.fault_options import Trouble, trouble_options
 from fakeprovider.commands.options import Finite, check_writable, client_options, scripts
 from fakeprovider.completion import SEARCH_LIMIT
-from fakeprovider.fitting.tool_mapping import Catalogue
+from fakeprovider.fitting.tool_mapping import ToolMapping
 from fakeprovider.scripts import Script, UnknownScript, discover
 from fakeprovider.server import PortInUse, Server
 from fakeprovider.serving.asgi import BODY_TIMEOUT
@@ -99,7 +99,7 @@ def serve(
     port: int,
     script: str | None,
     watch: bool,
-    catalogue: Catalogue,
+    catalogue: ToolMapping,
     lenient: bool,
     journal: Path | None,
     max_body: int,

@@ -15,7 +15,7 @@ from fakeprovider.driving.gates import Gates, Guard
 from fakeprovider.driving.run_totals import Tally
 from fakeprovider.driving.supervisor import Ended, Supervisor
 from fakeprovider.faults import NONE, Chaos, plan, unstruck
-from fakeprovider.fitting.tool_mapping import Catalogue
+from fakeprovider.fitting.tool_mapping import ToolMapping
 from fakeprovider.journal import Exchange, Journal
 from fakeprovider.replies import Fault, Pace
 from fakeprovider.scripts import Script
@@ -47,7 +47,7 @@ class Drive:
 
     script: str
     scripts: Mapping[str, Script] | None = None
-    catalogue: Catalogue | None = None
+    catalogue: ToolMapping | None = None
     gates: Gates = field(default_factory=Gates)
     faults: Sequence[Fault] = ()
     chaos: Chaos | None = None

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.fitting.arguments import admits, parsed
-from fakeprovider.replies import ToolCall, call
+from fakeprovider.registry import Registry
+from fakeprovider.replies import ToolCall, arguments_object, call
 
 Arguments: TypeAlias = Mapping[str, Any]
 Shell: TypeAlias = Callable[[str], Arguments]
@@ -39,9 +39,9 @@ class Preset:
     closing_command: Callable[[str], str] | None = None
     made_up: Callable[[Conversation], int] | None = None
 
-    def stand_in(self, asked: ToolCall, conversation: Conversation) -> ToolCall | None:
+    def stand_in(self, wanted: ToolCall, conversation: Conversation) -> ToolCall | None:
         """A harmless call of one of the client's own tools, None if it offers none of them."""
-        return self._run(harmless_command(asked), conversation)
+        return self._run(harmless_command(wanted), conversation)
 
     def closing(self, answer: str, conversation: Conversation) -> ToolCall | None:
         """The call by which the client ends its run with this answer; None if words will do."""
@@ -60,15 +60,15 @@ class Preset:
         return None
 
 
-def harmless_command(asked: ToolCall) -> str:
+def harmless_command(wanted: ToolCall) -> str:
     """A shell command that stands for a call: it lists, prints a file beneath it, or echoes."""
-    arguments = parsed(asked.arguments) or {}
-    if asked.name == "list_files":
+    arguments = arguments_object(wanted.arguments) or {}
+    if wanted.name == "list_files":
         return "ls"
     path = arguments.get("path")
-    if asked.name == "read_file" and isinstance(path, str) and _stays_below(path):
+    if wanted.name == "read_file" and isinstance(path, str) and _stays_below(path):
         return f"cat -- {shlex.quote(path)}"
-    return f"echo {shlex.quote(f'{asked.name} {asked.arguments}')}"
+    return f"echo {shlex.quote(f'{wanted.name} {wanted.arguments}')}"
 
 
 def _stays_below(path: str) -> bool:
@@ -77,13 +77,16 @@ def _stays_below(path: str) -> bool:
 
 
 def _fits(conversation: Conversation, tool: str, arguments: Arguments) -> bool:
+    """Whether a tool of that name is offered that takes the arguments."""
+    from fakeprovider.fitting.arguments import admits
+
     return any(
         offered.name == tool and admits(offered.parameters, arguments)
         for offered in conversation.tools
     )
 
 
-def _one(argument: str) -> Shell:
+def _only(argument: str) -> Shell:
     return lambda command: {argument: command}
 
 
@@ -114,35 +117,39 @@ def _made_up_by_aider(conversation: Conversation) -> int:
     How many there are depends on the edit format and on which files were added.
     """
     messages = conversation.messages
-    examples = next(
-        (i for i, one in enumerate(messages) if one.text.startswith(_AIDER_EXAMPLES_END)), 0
-    )
-    spoken = [index for index, one in enumerate(messages) if one.role == "assistant"]
+    ends = (i for i, message in enumerate(messages) if message.text.startswith(_AIDER_EXAMPLES_END))
+    end = next(ends, 0)
     return sum(
-        index < examples or messages[index - 1].text.startswith(_AIDER_SAYS) for index in spoken
+        message.role == "assistant"
+        and (place < end or messages[place - 1].text.startswith(_AIDER_SAYS))
+        for place, message in enumerate(messages)
     )
 
 
 _CODEX: tuple[tuple[str, Shell], ...] = (
-    ("exec_command", _one("cmd")),
-    ("shell_command", _one("command")),
+    ("exec_command", _only("cmd")),
+    ("shell_command", _only("command")),
     ("shell", lambda command: {"command": ["bash", "-lc", command]}),
 )
 
-PRESETS: Mapping[str, Preset] = {
-    preset.name: preset
-    for preset in (
-        Preset("codex", shells=_CODEX),
-        Preset("claude-code", shells=(("Bash", _described("command")),)),
-        Preset("opencode", shells=(("bash", _described("command")),)),
-        Preset("mini-swe-agent", shells=(("bash", _one("command")),), closing_command=_submit),
-        Preset("smolagents", closings=(("final_answer", "answer"),)),
-        Preset(
-            "inspect",
-            shells=(("bash", _one("cmd")), ("bash", _one("command"))),
-            closings=(("submit", "answer"),),
-        ),
-        Preset("aider", made_up=_made_up_by_aider),
-    )
-}
+PRESETS: Registry[Preset] = Registry("client preset")
 """The presets by the name that `--client` and the path parameter `client` take."""
+
+
+def _register(preset: Preset) -> None:
+    PRESETS.add(preset.name, preset)
+
+
+_register(Preset("codex", shells=_CODEX))
+_register(Preset("claude-code", shells=(("Bash", _described("command")),)))
+_register(Preset("opencode", shells=(("bash", _described("command")),)))
+_register(Preset("mini-swe-agent", shells=(("bash", _only("command")),), closing_command=_submit))
+_register(Preset("smolagents", closings=(("final_answer", "answer"),)))
+_register(
+    Preset(
+        "inspect",
+        shells=(("bash", _only("cmd")), ("bash", _only("command"))),
+        closings=(("submit", "answer"),),
+    )
+)
+_register(Preset("aider", made_up=_made_up_by_aider))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.fitting.arguments import Unsatisfiable, admits, smallest_arguments
 from fakeprovider.replies import Reply, call, say
 
 Kind: TypeAlias = Literal["title", "probe", "compaction", "sub_agent"]
@@ -57,9 +56,9 @@ def side_request(conversation: Conversation, agent_header: str = "") -> SideRequ
     if agent_header:
         return SideRequest("sub_agent", f"header {agent_header}")
     if not conversation.tools and conversation.position == 0:
-        found = _title(conversation) or _probe(conversation)
-        if found is not None:
-            return found
+        aside = _title(conversation) or _probe(conversation)
+        if aside is not None:
+            return aside
     last = conversation.messages[-1]
     return _marked("compaction", COMPACTIONS, last.text) if last.role == "user" else None
 
@@ -69,6 +68,8 @@ def plain_answer(side: SideRequest, conversation: Conversation) -> Reply:
     schema = conversation.options.get("json_schema")
     if not isinstance(schema, Mapping):
         return say(_ANSWERS[side.kind])
+    from fakeprovider.fitting.arguments import Unsatisfiable, admits, smallest_arguments
+
     try:
         fields = smallest_arguments(schema)
     except Unsatisfiable:
@@ -82,8 +83,8 @@ def _title(conversation: Conversation) -> SideRequest | None:
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if isinstance(properties, Mapping) and "title" in properties and len(properties) <= 2:
         return SideRequest("title", "json_schema with a title")
-    said = [conversation.system_text, *conversation.user_messages[:1]]
-    return _marked("title", TITLES, "\n".join(said))
+    texts = [conversation.system_text, *conversation.user_messages[:1]]
+    return _marked("title", TITLES, "\n".join(texts))
 
 
 def _probe(conversation: Conversation) -> SideRequest | None:
@@ -94,5 +95,5 @@ def _probe(conversation: Conversation) -> SideRequest | None:
 
 def _marked(kind: Kind, markers: tuple[str, ...], text: str) -> SideRequest | None:
     lowered = text.lower()
-    marker = next((one for one in markers if one in lowered), None)
+    marker = next((text for text in markers if text in lowered), None)
     return None if marker is None else SideRequest(kind, marker)

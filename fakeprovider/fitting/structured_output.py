@@ -6,11 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import validator_for
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
@@ -50,12 +45,17 @@ def _misfit(text: str, schema: Mapping[str, Any] | None) -> str:
         return "that is no JSON"
     if schema is None:
         return "" if isinstance(value, dict) else "that is no JSON object"
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
     try:
         validator = validator_for(dict(schema))
         validator.check_schema(dict(schema))
         # An empty registry: a reference to elsewhere is an error, and nothing is fetched.
         errors = validator(dict(schema), registry=Registry()).iter_errors(value)
-        found = next(iter(errors), None)
-    except (SchemaError, Unresolvable) as error:
-        return f"its schema cannot be used ({str(error).splitlines()[0]})"
-    return "" if found is None else f"{found.json_path}: {found.message}"
+        error = next(iter(errors), None)
+    except (SchemaError, Unresolvable) as broken:
+        return f"its schema cannot be used ({str(broken).splitlines()[0]})"
+    return "" if error is None else f"{error.json_path}: {error.message}"

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from fakeprovider.conversation import Conversation, Offered
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.fitting.arguments import Unsatisfiable, smallest_arguments
-from fakeprovider.fitting.tool_names import only_reads
+from fakeprovider.fitting.tool_mapping import only_reads
 from fakeprovider.replies import Reply, ToolCall, call
 
 
@@ -35,8 +34,8 @@ def allowed(tools: tuple[Offered, ...], choice: Choice) -> tuple[Offered, ...]:
         )
     if choice.mode == "none":
         return ()
-    known = {tool.name for tool in tools}
-    missing = [name for name in choice.names if name not in known]
+    offered = {tool.name for tool in tools}
+    missing = [name for name in choice.names if name not in offered]
     if missing:
         raise invalid(
             f"Tool choice '{missing[0]}' not found among the tools offered.", "tool_choice"
@@ -58,7 +57,8 @@ def obey(reply: Reply, conversation: Conversation) -> Reply:
     if choice.single and len(reply.calls) > 1:
         return _first_call(reply)
     if choice.mode == "required" and not reply.calls and reply.finish in (None, "stop"):
-        return replace(reply, blocks=(*reply.blocks, _call(conversation, choice)), finish=None)
+        demanded = _demanded_call(conversation, choice)
+        return replace(reply, blocks=(*reply.blocks, demanded), finish=None)
     return reply
 
 
@@ -73,7 +73,10 @@ def _first_call(reply: Reply) -> Reply:
     return replace(reply, blocks=blocks)
 
 
-def _call(conversation: Conversation, choice: Choice) -> ToolCall:
+def _demanded_call(conversation: Conversation, choice: Choice) -> ToolCall:
+    """The smallest call of a tool that may be called; raises `ApiError` if there is none."""
+    from fakeprovider.fitting.arguments import Unsatisfiable, smallest_arguments
+
     for tool in conversation.tools:
         if choice.names or only_reads(tool.name):
             try:

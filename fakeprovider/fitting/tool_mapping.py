@@ -1,20 +1,22 @@
-"""Any catalogue: what a script's tool calls become for a client that offers other tools.
+"""What a script's tool calls become for a client that offers other tools.
 
 In this order: an explicit mapping, the client's preset, the first offered tool whose name says
 that it only reads (with the smallest arguments its schema admits), else a short plain answer.
+
+A name says so only if its first word does and no word of it says anything else: a tool that
+writes, deletes, executes or sends must never be called because its name was misread.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from fakeprovider.conversation import Conversation, Offered
-from fakeprovider.fitting.arguments import Unsatisfiable, admits, parsed, smallest_arguments
+from fakeprovider.conversation import Conversation
 from fakeprovider.fitting.client_presets import PRESETS, Preset
-from fakeprovider.fitting.tool_names import only_reads
-from fakeprovider.replies import Block, Reply, Text, ToolCall, call
+from fakeprovider.replies import Block, Reply, Text, ToolCall, arguments_object, call
 
 UNKNOWN_ON_PURPOSE = frozenset({"unknown_tool", "as_written"})
 """Faults that consist in a call of a tool that is not offered: it goes out as it is."""
@@ -52,7 +54,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class ToolMapping:
     """How to fit a script's calls, and its final answer, to the tools that a client offers.
 
     `closing` is the form of a final answer, None for that of the client.
@@ -62,12 +64,12 @@ class Catalogue:
     client: Preset | None = None
     closing: Closing | None = None
 
-    def for_client(self, name: str) -> Catalogue:
-        """This catalogue for the client of that name; "" leaves the client as it is."""
+    def for_client(self, name: str) -> ToolMapping:
+        """This mapping for the client of that name; "" leaves the client as it is."""
         return replace(self, client=PRESETS[name]) if name else self
 
-    def for_script(self, script: object) -> Catalogue:
-        """This catalogue for a script that has `tools` and `closing` of its own, as YAML's have.
+    def for_script(self, script: object) -> ToolMapping:
+        """This mapping for a script that has `tools` and `closing` of its own, as YAML's have.
 
         What is said here about a tool comes before what the script says.
         """
@@ -93,7 +95,7 @@ class Catalogue:
         return fitted if closed is None else Fitted(closed, fitted.notes)
 
     def _fit_calls(self, reply: Reply, conversation: Conversation) -> Fitted:
-        if all(conversation.offers(asked.name) for asked in reply.calls):
+        if all(conversation.offers(wanted.name) for wanted in reply.calls):
             return Fitted(reply)
         if reply.fault is not None and reply.fault.name in UNKNOWN_ON_PURPOSE:
             return Fitted(reply)
@@ -101,80 +103,75 @@ class Catalogue:
         notes: list[Note] = []
         for block in reply.blocks:
             if isinstance(block, ToolCall) and not conversation.offers(block.name):
-                fitting = self._stand_in(block, conversation, notes)
-                blocks += [] if fitting is None else [fitting]
+                substitute = self._substitute(block, conversation, notes)
+                blocks += [] if substitute is None else [substitute]
             else:
                 blocks.append(block)
         return _assembled(reply, blocks, notes)
 
-    def _stand_in(
-        self, asked: ToolCall, conversation: Conversation, notes: list[Note]
+    def _substitute(
+        self, wanted: ToolCall, conversation: Conversation, notes: list[Note]
     ) -> ToolCall | None:
-        found = self._known(asked, conversation) or _reader(asked, conversation)
-        if isinstance(found, str):
-            notes.append(Note("call_dropped", found))
+        """The call that takes this one's place, None for none; notes what was done and why."""
+        choice = self._mapped(wanted, conversation) or _reading_call(wanted, conversation)
+        if isinstance(choice, str):
+            notes.append(Note("call_dropped", choice))
             return None
-        fitting, why = found
-        notes.append(
-            Note(
-                "call_replaced",
-                f"{asked.name} is not offered: {fitting.name} {fitting.arguments} instead ({why})",
-            )
-        )
-        return replace(fitting, id=asked.id)
+        substitute, why = choice
+        instead = f"{substitute.name} {substitute.arguments} instead ({why})"
+        notes.append(Note("call_replaced", f"{wanted.name} is not offered: {instead}"))
+        return replace(substitute, id=wanted.id)
 
-    def _known(self, asked: ToolCall, conversation: Conversation) -> tuple[ToolCall, str] | None:
-        """What the mapping, else the preset, has for this call."""
-        target = self.tools.get(asked.name)
+    def _mapped(self, wanted: ToolCall, conversation: Conversation) -> tuple[ToolCall, str] | None:
+        """What the mapping, else the preset, has for this call, and which of them."""
+        target = self.tools.get(wanted.name)
         if target is not None and conversation.offers(target.tool):
-            return _mapped(asked, target, conversation), "mapping"
+            return _call_of_target(wanted, target, conversation), "mapping"
         if self.client is None:
             return None
-        fitting = self.client.stand_in(asked, conversation)
-        return None if fitting is None else (fitting, f"preset {self.client.name}")
+        stand_in = self.client.stand_in(wanted, conversation)
+        return None if stand_in is None else (stand_in, f"preset {self.client.name}")
 
 
-def _mapped(asked: ToolCall, target: Target, conversation: Conversation) -> ToolCall:
+def _call_of_target(wanted: ToolCall, target: Target, conversation: Conversation) -> ToolCall:
     """The mapping is the author's word: its arguments go out unchecked."""
     if target.arguments is not None:
         return call(target.tool, target.arguments)
+    from fakeprovider.fitting.arguments import Unsatisfiable, admits, smallest_arguments
+
     offered = next(tool for tool in conversation.tools if tool.name == target.tool)
-    return ToolCall(target.tool, _own_or_smallest(asked, offered))
-
-
-def _own_or_smallest(asked: ToolCall, offered: Offered) -> str:
-    arguments = parsed(asked.arguments)
+    arguments = arguments_object(wanted.arguments)
     if arguments is not None and admits(offered.parameters, arguments):
-        return asked.arguments
+        return ToolCall(target.tool, wanted.arguments)
     try:
-        return call(offered.name, smallest_arguments(offered.parameters)).arguments
+        return call(target.tool, smallest_arguments(offered.parameters))
     except Unsatisfiable:
-        return asked.arguments  # nothing fits; the client shall say so
+        return ToolCall(target.tool, wanted.arguments)  # nothing fits; the client shall say so
 
 
-def _reader(asked: ToolCall, conversation: Conversation) -> tuple[ToolCall, str] | str:
-    """The first offered tool that only reads, or the reason why there is none."""
+def _reading_call(wanted: ToolCall, conversation: Conversation) -> tuple[ToolCall, str] | str:
+    """A call of the first offered tool that only reads, or the reason why there is none."""
     if not conversation.tools:
-        return f"the script asks for {asked.name}, and no tools are offered"
+        return f"the script asks for {wanted.name}, and no tools are offered"
+    from fakeprovider.fitting.arguments import Unsatisfiable, smallest_arguments
+
     problems = []
-    for offered in conversation.tools:
-        if only_reads(offered.name):
-            try:
-                arguments = smallest_arguments(offered.parameters)
-            except Unsatisfiable as error:
-                problems.append(f"{offered.name} cannot be called: {error}")
-                continue
+    for offered in filter(lambda tool: only_reads(tool.name), conversation.tools):
+        try:
+            arguments = smallest_arguments(offered.parameters)
+        except Unsatisfiable as error:
+            problems.append(f"{offered.name} cannot be called: {error}")
+        else:
             return call(offered.name, arguments), "its name says that it only reads"
-    return "; ".join(
-        [
-            f"the script asks for {asked.name}, which is not offered, and no offered tool's name "
-            "says that it only reads; give a mapping or a client preset",
-            *problems,
-        ]
+    none_reads = (
+        f"the script asks for {wanted.name}, which is not offered, and no offered tool's name "
+        "says that it only reads; give a mapping or a client preset"
     )
+    return "; ".join([none_reads, *problems])
 
 
 def _assembled(reply: Reply, blocks: list[Block], notes: list[Note]) -> Fitted:
+    """The reply of these blocks; where no call is left, a short plain answer."""
     if any(isinstance(block, ToolCall) for block in blocks):
         return Fitted(replace(reply, blocks=tuple(blocks)), tuple(notes))
     why = "; ".join(note.detail for note in notes)
@@ -193,3 +190,43 @@ def _closed(reply: Reply, closing: Closing, conversation: Conversation) -> Reply
         return None
     kept = tuple(block for block in reply.blocks if not isinstance(block, Text))
     return replace(reply, blocks=(*kept, last), finish=None)
+
+
+_READS = """
+    list ls dir read cat get view show search grep glob find lookup look stat status info describe
+    inspect count head tail peek tree
+"""
+_ACTS = """
+    write append create make add insert new put post set save store upload edit modify change
+    update upsert patch apply fix replace rename move mv copy cp delete remove rm unlink erase
+    clear reset drop truncate purge wipe destroy kill stop start restart reboot launch spawn exec
+    execute run invoke eval shell bash sh cmd command terminal sql send publish push commit merge
+    deploy release submit reply respond forward approve accept reject deny grant revoke share
+    invite subscribe unsubscribe install uninstall enable disable toggle mark lock unlock open
+    close pay charge refund transfer buy sell order book cancel fetch download web http url browse
+    browser mutate process sync import generate schedule assign archive restore rotate encrypt
+    decrypt format play record watch wait sleep block allow
+"""
+
+READS = frozenset(_READS.split())
+"""First words of names of tools that only read."""
+
+ACTS = frozenset(_ACTS.split())
+"""Words that say that a tool does something, or that its call leaves the machine."""
+
+_NAMESPACE = re.compile(r"__|[.:/]")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def only_reads(name: str) -> bool:
+    """Whether the name says that its tool only reads.
+
+    `mcp__files__read_file`, `ListFiles`, `Glob` do; `read_and_delete`, `todo_read`, `bash` do not.
+    """
+    words = words_of(_NAMESPACE.split(name)[-1])
+    return bool(words) and words[0] in READS and not ACTS.intersection(words)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name in snake, kebab or camel case, in lower case."""
+    return [word.lower() for word in _WORD.findall(name)]

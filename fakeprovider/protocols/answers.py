@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from fakeprovider.fitting.arguments import parsed
-from fakeprovider.replies import call
+from fakeprovider.replies import arguments_object, call
 
 Written: TypeAlias = dict[str, Any]
 """A reply, or a call, with the keys of a case of a YAML script."""
@@ -42,7 +41,7 @@ def written_call(call_id: str | None, name: str, arguments: str) -> Written:
     """
     if not name:
         raise NotAnAnswer("a call that is not one of a function cannot be written down")
-    value = parsed(arguments)
+    value = arguments_object(arguments)
     made: Written = {"tool": name}
     if value is None or call(name, value).arguments != arguments:
         made["arguments"] = arguments

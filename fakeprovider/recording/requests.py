@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Call, Conversation, Message, Offered
-from fakeprovider.fitting.arguments import parsed
+from fakeprovider.replies import arguments_object
 from fakeprovider.yamlscripts.patterns import Pattern
 
 Request: TypeAlias = dict[str, Any]
@@ -119,7 +119,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 def call_of(call: Call) -> dict[str, Any]:
     """A call with its arguments as JSON, or as the text they are if that is no object."""
-    arguments = parsed(call.arguments)
+    arguments = arguments_object(call.arguments)
     return {"tool": call.name, "arguments": call.arguments if arguments is None else arguments}
 
 

@@ -14,7 +14,7 @@ from fakeprovider.faults.kind import Draft
 from fakeprovider.fitting.side_requests import plain_answer, side_request
 from fakeprovider.fitting.structured_output import check_form
 from fakeprovider.fitting.tool_choice import obey
-from fakeprovider.fitting.tool_mapping import Catalogue, Note
+from fakeprovider.fitting.tool_mapping import Note, ToolMapping
 from fakeprovider.parsing.caches import LONGEST, Known, Memory
 from fakeprovider.parsing.counting import prompt_tokens
 from fakeprovider.parsing.json_body import too_deep
@@ -46,7 +46,7 @@ class Provider:
         self.settings = settings = settings or Settings()
         self.scripts = scripts
         self.default = default
-        self.catalogue = settings.catalogue or Catalogue()
+        self.catalogue = settings.catalogue or ToolMapping()
         self.gate = settings.gate
         self.pace = read_pace(settings.pace)
         self.faults = Faults(orders(settings.faults, settings.chaos))

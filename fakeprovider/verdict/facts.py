@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from fakeprovider.fitting.tool_names import words_of
+from fakeprovider.fitting.tool_mapping import words_of
 
 _DESTROYING = """
     delete remove rm unlink erase drop truncate purge wipe destroy kill revoke

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.validators import validator_for
 
+from fakeprovider.fitting.argument_texts import matching
 from fakeprovider.fitting.arguments import Unsatisfiable, smallest_arguments
-from fakeprovider.fitting.arguments.patterns import matching
 
 
 def needing(schema: Any, **more: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 from fakeprovider.conversation import Call, Conversation, Message, Offered
 from fakeprovider.errors import ApiError
-from fakeprovider.fitting.tool_mapping import Catalogue
+from fakeprovider.fitting.tool_mapping import ToolMapping
 from fakeprovider.replies import ToolCall
 from fakeprovider.scripts.reply_sequence import ScriptRanOut
 from fakeprovider.yamlscripts import YamlScript, json_schema, read_script
@@ -319,7 +319,7 @@ def test_a_scripts_own_mapping_and_closing_fit_it_to_a_client() -> None:
         """
     )
     bash = Offered("bash", None, {"type": "object", "properties": {"command": {"type": "string"}}})
-    catalogue = Catalogue().for_script(one)
+    catalogue = ToolMapping().for_script(one)
     offering = replace(after(), tools=(bash,))
     first = catalogue.fit(one(offering), offering).reply
     last = catalogue.fit(one(replace(offering, turn=1)), offering).reply
@@ -331,7 +331,7 @@ def test_closing_by_name_calls_the_tool_with_the_answer_and_text_leaves_words() 
     submit = replace(after(), tools=(Offered("submit"),))
     for closing, calls in (("submit", (ToolCall("submit", '{"answer":"x"}'),)), ("text", ())):
         one = script(f"{{closing: {closing}, turns: [{{say: x}}]}}")
-        assert Catalogue().for_script(one).fit(one(submit), submit).reply.calls == calls
+        assert ToolMapping().for_script(one).fit(one(submit), submit).reply.calls == calls
 
 
 # Patterns

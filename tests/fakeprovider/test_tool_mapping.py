@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from fakeprovider.conversation import Conversation, Message, Offered
 from fakeprovider.fitting.arguments import admits
 from fakeprovider.fitting.client_presets import PRESETS, SUBMIT, harmless_command
-from fakeprovider.fitting.tool_mapping import Catalogue, Target
-from fakeprovider.fitting.tool_names import only_reads
+from fakeprovider.fitting.tool_mapping import Target, ToolMapping, only_reads
 from fakeprovider.replies import Fault, Refusal, Reply, Text, ToolCall, ask, call, say
 from fakeprovider.server import Server
 
@@ -35,27 +34,27 @@ def offering(*tools: Offered) -> Conversation:
     return Conversation("m", (Message("user", "Go."),), tools=tools)
 
 
-def fitted(reply: Reply, *tools: Offered, catalogue: Catalogue | None = None) -> Reply:
-    return (catalogue or Catalogue()).fit(reply, offering(*tools)).reply
+def fitted(reply: Reply, *tools: Offered, catalogue: ToolMapping | None = None) -> Reply:
+    return (catalogue or ToolMapping()).fit(reply, offering(*tools)).reply
 
 
 def test_a_call_of_an_offered_tool_goes_out_untouched() -> None:
     reply = ask("list_files", {"path": 1})
-    done = Catalogue(client=PRESETS["claude-code"]).fit(reply, offering(BASH, LIST))
+    done = ToolMapping(client=PRESETS["claude-code"]).fit(reply, offering(BASH, LIST))
     assert done.reply is reply
     assert done.notes == ()
 
 
 def test_a_mapping_comes_before_preset_and_readers() -> None:
     tools = {"list_files": Target("Bash", {"command": "ls -a"})}
-    catalogue = Catalogue(tools, PRESETS["claude-code"])
+    catalogue = ToolMapping(tools, PRESETS["claude-code"])
     assert fitted(ask("list_files"), VIEW, BASH, catalogue=catalogue).calls == (
         call("Bash", {"command": "ls -a"}),
     )
 
 
 def test_a_mapping_by_name_keeps_arguments_that_fit_and_else_takes_the_smallest() -> None:
-    catalogue = Catalogue({"read_file": Target("view"), "cat": Target("view")})
+    catalogue = ToolMapping({"read_file": Target("view"), "cat": Target("view")})
     own = fitted(ask("cat", {"where": "here"}), VIEW, catalogue=catalogue)
     other = fitted(ask("read_file", {"path": "x"}), VIEW, catalogue=catalogue)
     assert own.calls == (call("view", {"where": "here"}),)
@@ -63,14 +62,14 @@ def test_a_mapping_by_name_keeps_arguments_that_fit_and_else_takes_the_smallest(
 
 
 def test_a_mapping_to_a_tool_that_is_not_offered_is_passed_over() -> None:
-    catalogue = Catalogue({"list_files": Target("Bash", {"command": "ls"})})
+    catalogue = ToolMapping({"list_files": Target("Bash", {"command": "ls"})})
     assert fitted(ask("list_files"), VIEW, catalogue=catalogue).calls == (
         call("view", {"where": "aa"}),
     )
 
 
 def test_else_the_first_tool_that_only_reads_is_called_as_small_as_can_be() -> None:
-    done = Catalogue().fit(ask("list_files"), offering(BASH, VIEW, READ))
+    done = ToolMapping().fit(ask("list_files"), offering(BASH, VIEW, READ))
     assert done.reply.calls == (call("view", {"where": "aa"}),)
     assert [note.rule for note in done.notes] == ["call_replaced"]
     assert 'list_files is not offered: view {"where":"aa"}' in done.notes[0].detail
@@ -79,20 +78,20 @@ def test_else_the_first_tool_that_only_reads_is_called_as_small_as_can_be() -> N
 def test_a_reader_whose_arguments_cannot_be_had_is_passed_over() -> None:
     broken = tool("list_all", ("x",), x=False)
     assert fitted(ask("go"), broken, VIEW).calls == (call("view", {"where": "aa"}),)
-    done = Catalogue().fit(ask("go"), offering(broken))
+    done = ToolMapping().fit(ask("go"), offering(broken))
     assert "list_all cannot be called: arguments.x: its schema is false" in done.notes[0].detail
 
 
 @pytest.mark.parametrize("tools", [(), (BASH,), (tool("delete_file"), tool("write"))])
 def test_where_nothing_fits_the_answer_is_plain_and_says_why(tools: tuple[Offered, ...]) -> None:
-    done = Catalogue().fit(say("Let me see.", call("list_files")), offering(*tools))
+    done = ToolMapping().fit(say("Let me see.", call("list_files")), offering(*tools))
     assert done.reply.calls == ()
     assert done.reply.text.startswith("Let me see.I stop here: the script asks for list_files")
     assert [note.rule for note in done.notes] == ["plain_answer"]
 
 
 def test_of_several_calls_those_that_can_be_had_are_kept_in_their_order() -> None:
-    catalogue = Catalogue({"read_file": Target("Bash", {"command": "cat"})})
+    catalogue = ToolMapping({"read_file": Target("Bash", {"command": "cat"})})
     reply = ask("zap", None, call("read_file"), call("Bash", {"command": "ls"}))
     done = catalogue.fit(reply, offering(BASH))
     assert [one.arguments for one in done.reply.calls] == ['{"command":"cat"}', '{"command":"ls"}']
@@ -140,7 +139,7 @@ def test_a_name_with_an_acting_word_is_never_taken_for_a_reader(
     words = [*before, acting, *after]
     assert not only_reads("_".join(words))
     assert not only_reads(words[0] + "".join(word.title() for word in words[1:]))
-    assert not Catalogue().fit(ask("x"), offering(tool("_".join(words)))).reply.calls
+    assert not ToolMapping().fit(ask("x"), offering(tool("_".join(words)))).reply.calls
 
 
 # Presets
@@ -186,7 +185,7 @@ INSPECT = Offered(
 def test_each_presets_stand_in_fits_the_tool_that_its_client_offers(
     client: str, offered: Offered, arguments: dict[str, Any]
 ) -> None:
-    done = Catalogue(client=PRESETS[client]).fit(ask("list_files"), offering(VIEW, offered))
+    done = ToolMapping(client=PRESETS[client]).fit(ask("list_files"), offering(VIEW, offered))
     assert [json.loads(one.arguments) for one in done.reply.calls] == [arguments]
     assert admits(offered.parameters, arguments)
     assert f"preset {client}" in done.notes[0].detail
@@ -208,7 +207,7 @@ def test_each_presets_stand_in_fits_the_tool_that_its_client_offers(
 def test_a_final_answer_takes_the_form_that_ends_the_client(
     client: str, offered: Offered, name: str, arguments: str
 ) -> None:
-    reply = fitted(say("It's done."), offered, catalogue=Catalogue(client=PRESETS[client]))
+    reply = fitted(say("It's done."), offered, catalogue=ToolMapping(client=PRESETS[client]))
     assert [one.name for one in reply.calls] == [name]
     assert list(json.loads(reply.calls[0].arguments).values()) == [arguments]
     assert reply.text == ""
@@ -216,7 +215,7 @@ def test_a_final_answer_takes_the_form_that_ends_the_client(
 
 def test_a_plain_answer_takes_that_form_too() -> None:
     """mini-swe-agent asks again for ever if a reply calls nothing."""
-    catalogue = Catalogue(client=PRESETS["smolagents"])
+    catalogue = ToolMapping(client=PRESETS["smolagents"])
     reply = fitted(
         ask("zap"), tool("final_answer", ("answer",), answer=STRING), catalogue=catalogue
     )
@@ -232,7 +231,7 @@ def test_a_plain_answer_takes_that_form_too() -> None:
     ],
 )
 def test_what_is_no_final_answer_keeps_its_form(reply: Reply) -> None:
-    catalogue = Catalogue(client=PRESETS["inspect"])
+    catalogue = ToolMapping(client=PRESETS["inspect"])
     assert (
         fitted(reply, LIST, tool("submit", ("answer",), answer=STRING), catalogue=catalogue)
         is reply
@@ -242,7 +241,7 @@ def test_what_is_no_final_answer_keeps_its_form(reply: Reply) -> None:
 def test_words_will_do_for_clients_without_a_closing_call() -> None:
     reply = say("Done.")
     for client in ("codex", "claude-code", "opencode", "aider"):
-        assert fitted(reply, BASH, catalogue=Catalogue(client=PRESETS[client])) is reply
+        assert fitted(reply, BASH, catalogue=ToolMapping(client=PRESETS[client])) is reply
 
 
 # Over the wire
