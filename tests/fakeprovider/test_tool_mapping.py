@@ -1,8 +1,10 @@
-"""Any catalogue: a script's calls become calls that the client offers, or a plain answer."""
+"""Mapping tools: a script's calls become calls that the client offers, or a plain answer."""
 
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from fakeprovider.conversation import Conversation, Message, Offered
 from fakeprovider.fitting.arguments import admits
-from fakeprovider.fitting.client_presets import PRESETS, SUBMIT, harmless_command
+from fakeprovider.fitting.client_presets import PRESETS, SUBMIT, Preset, harmless_command
 from fakeprovider.fitting.tool_mapping import Target, ToolMapping, only_reads
 from fakeprovider.replies import Fault, Refusal, Reply, Text, ToolCall, ask, call, say
 from fakeprovider.server import Server
@@ -34,8 +36,8 @@ def offering(*tools: Offered) -> Conversation:
     return Conversation("m", (Message("user", "Go."),), tools=tools)
 
 
-def fitted(reply: Reply, *tools: Offered, catalogue: ToolMapping | None = None) -> Reply:
-    return (catalogue or ToolMapping()).fit(reply, offering(*tools)).reply
+def fitted(reply: Reply, *tools: Offered, mapping: ToolMapping | None = None) -> Reply:
+    return (mapping or ToolMapping()).fit(reply, offering(*tools)).reply
 
 
 def test_a_call_of_an_offered_tool_goes_out_untouched() -> None:
@@ -47,23 +49,23 @@ def test_a_call_of_an_offered_tool_goes_out_untouched() -> None:
 
 def test_a_mapping_comes_before_preset_and_readers() -> None:
     tools = {"list_files": Target("Bash", {"command": "ls -a"})}
-    catalogue = ToolMapping(tools, PRESETS["claude-code"])
-    assert fitted(ask("list_files"), VIEW, BASH, catalogue=catalogue).calls == (
+    mapping = ToolMapping(tools, PRESETS["claude-code"])
+    assert fitted(ask("list_files"), VIEW, BASH, mapping=mapping).calls == (
         call("Bash", {"command": "ls -a"}),
     )
 
 
 def test_a_mapping_by_name_keeps_arguments_that_fit_and_else_takes_the_smallest() -> None:
-    catalogue = ToolMapping({"read_file": Target("view"), "cat": Target("view")})
-    own = fitted(ask("cat", {"where": "here"}), VIEW, catalogue=catalogue)
-    other = fitted(ask("read_file", {"path": "x"}), VIEW, catalogue=catalogue)
+    mapping = ToolMapping({"read_file": Target("view"), "cat": Target("view")})
+    own = fitted(ask("cat", {"where": "here"}), VIEW, mapping=mapping)
+    other = fitted(ask("read_file", {"path": "x"}), VIEW, mapping=mapping)
     assert own.calls == (call("view", {"where": "here"}),)
     assert other.calls == (call("view", {"where": "aa"}),)
 
 
 def test_a_mapping_to_a_tool_that_is_not_offered_is_passed_over() -> None:
-    catalogue = ToolMapping({"list_files": Target("Bash", {"command": "ls"})})
-    assert fitted(ask("list_files"), VIEW, catalogue=catalogue).calls == (
+    mapping = ToolMapping({"list_files": Target("Bash", {"command": "ls"})})
+    assert fitted(ask("list_files"), VIEW, mapping=mapping).calls == (
         call("view", {"where": "aa"}),
     )
 
@@ -91,9 +93,9 @@ def test_where_nothing_fits_the_answer_is_plain_and_says_why(tools: tuple[Offere
 
 
 def test_of_several_calls_those_that_can_be_had_are_kept_in_their_order() -> None:
-    catalogue = ToolMapping({"read_file": Target("Bash", {"command": "cat"})})
+    mapping = ToolMapping({"read_file": Target("Bash", {"command": "cat"})})
     reply = ask("zap", None, call("read_file"), call("Bash", {"command": "ls"}))
-    done = catalogue.fit(reply, offering(BASH))
+    done = mapping.fit(reply, offering(BASH))
     assert [one.arguments for one in done.reply.calls] == ['{"command":"cat"}', '{"command":"ls"}']
     assert [note.rule for note in done.notes] == ["call_dropped", "call_replaced"]
 
@@ -171,17 +173,17 @@ INSPECT = Offered(
 )
 
 
-@pytest.mark.parametrize(
-    ("client", "offered", "arguments"),
-    [
-        ("codex", CODEX, {"cmd": "ls"}),
-        ("codex", OLD_CODEX, {"command": ["bash", "-lc", "ls"]}),
-        ("claude-code", BASH, {"command": "ls", "description": "Runs a harmless command"}),
-        ("opencode", OPENCODE, {"command": "ls", "description": "Runs a harmless command"}),
-        ("mini-swe-agent", tool("bash", ("command",), command=STRING), {"command": "ls"}),
-        ("inspect", INSPECT, {"cmd": "ls"}),
-    ],
-)
+STAND_INS = [
+    ("codex", CODEX, {"cmd": "ls"}),
+    ("codex", OLD_CODEX, {"command": ["bash", "-lc", "ls"]}),
+    ("claude-code", BASH, {"command": "ls", "description": "Runs a harmless command"}),
+    ("opencode", OPENCODE, {"command": "ls", "description": "Runs a harmless command"}),
+    ("mini-swe-agent", tool("bash", ("command",), command=STRING), {"command": "ls"}),
+    ("inspect", INSPECT, {"cmd": "ls"}),
+]
+
+
+@pytest.mark.parametrize(("client", "offered", "arguments"), STAND_INS)
 def test_each_presets_stand_in_fits_the_tool_that_its_client_offers(
     client: str, offered: Offered, arguments: dict[str, Any]
 ) -> None:
@@ -191,23 +193,23 @@ def test_each_presets_stand_in_fits_the_tool_that_its_client_offers(
     assert f"preset {client}" in done.notes[0].detail
 
 
-@pytest.mark.parametrize(
-    ("client", "offered", "name", "arguments"),
-    [
-        ("smolagents", tool("final_answer", ("answer",), answer={}), "final_answer", "It's done."),
-        ("inspect", tool("submit", ("answer",), answer=STRING), "submit", "It's done."),
-        (
-            "mini-swe-agent",
-            tool("bash", ("command",), command=STRING),
-            "bash",
-            f"echo {SUBMIT} && echo 'It'\"'\"'s done.'",
-        ),
-    ],
-)
+CLOSINGS = [
+    ("smolagents", tool("final_answer", ("answer",), answer={}), "final_answer", "It's done."),
+    ("inspect", tool("submit", ("answer",), answer=STRING), "submit", "It's done."),
+    (
+        "mini-swe-agent",
+        tool("bash", ("command",), command=STRING),
+        "bash",
+        f"echo {SUBMIT} && echo 'It'\"'\"'s done.'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("client", "offered", "name", "arguments"), CLOSINGS)
 def test_a_final_answer_takes_the_form_that_ends_the_client(
     client: str, offered: Offered, name: str, arguments: str
 ) -> None:
-    reply = fitted(say("It's done."), offered, catalogue=ToolMapping(client=PRESETS[client]))
+    reply = fitted(say("It's done."), offered, mapping=ToolMapping(client=PRESETS[client]))
     assert [one.name for one in reply.calls] == [name]
     assert list(json.loads(reply.calls[0].arguments).values()) == [arguments]
     assert reply.text == ""
@@ -215,10 +217,8 @@ def test_a_final_answer_takes_the_form_that_ends_the_client(
 
 def test_a_plain_answer_takes_that_form_too() -> None:
     """mini-swe-agent asks again for ever if a reply calls nothing."""
-    catalogue = ToolMapping(client=PRESETS["smolagents"])
-    reply = fitted(
-        ask("zap"), tool("final_answer", ("answer",), answer=STRING), catalogue=catalogue
-    )
+    mapping = ToolMapping(client=PRESETS["smolagents"])
+    reply = fitted(ask("zap"), tool("final_answer", ("answer",), answer=STRING), mapping=mapping)
     assert reply.calls[0].name == "final_answer"
 
 
@@ -231,17 +231,14 @@ def test_a_plain_answer_takes_that_form_too() -> None:
     ],
 )
 def test_what_is_no_final_answer_keeps_its_form(reply: Reply) -> None:
-    catalogue = ToolMapping(client=PRESETS["inspect"])
-    assert (
-        fitted(reply, LIST, tool("submit", ("answer",), answer=STRING), catalogue=catalogue)
-        is reply
-    )
+    mapping = ToolMapping(client=PRESETS["inspect"])
+    assert fitted(reply, LIST, tool("submit", ("answer",), answer=STRING), mapping=mapping) is reply
 
 
 def test_words_will_do_for_clients_without_a_closing_call() -> None:
     reply = say("Done.")
     for client in ("codex", "claude-code", "opencode", "aider"):
-        assert fitted(reply, BASH, catalogue=ToolMapping(client=PRESETS[client])) is reply
+        assert fitted(reply, BASH, mapping=ToolMapping(client=PRESETS[client])) is reply
 
 
 # Over the wire
@@ -311,3 +308,38 @@ def test_aiders_made_up_assistant_messages_are_no_turns(
     second = post(server, "plan;client=aider", *history, USER, said, USER)
     assert "asks for list_files" in first
     assert "asks for read_file" in second.headers["x-fakeprovider-note"]
+
+
+# Presets
+
+
+def gaps() -> list[str]:
+    """What each client preset lacks."""
+    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
+    tested = {client for client, *_ in (*STAND_INS, *CLOSINGS)} | {"aider"}
+    lacking = [
+        f"{client} has no base URL with ;client={client} in docs/clients.md"
+        for client in PRESETS
+        if not re.search(rf";client={re.escape(client)}(/v1|')", page)
+    ]
+    lacking += [
+        f"{client} has neither a stand-in nor a closing that is tested"
+        for client in PRESETS
+        if client not in tested
+    ]
+    return lacking
+
+
+def test_every_preset_has_its_place_in_the_docs_and_its_test() -> None:
+    assert gaps() == []
+
+
+def test_a_preset_that_is_only_registered_is_told_by_name() -> None:
+    PRESETS.add("brand-new", Preset("brand-new"))
+    try:
+        assert gaps() == [
+            "brand-new has no base URL with ;client=brand-new in docs/clients.md",
+            "brand-new has neither a stand-in nor a closing that is tested",
+        ]
+    finally:
+        PRESETS.remove("brand-new")
