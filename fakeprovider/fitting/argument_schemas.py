@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import chain, islice
 from typing import TypeAlias
 
-from fakeprovider.fitting.argument_texts import texts
+from fakeprovider.fitting.argument_texts import numbers_under, texts
 
 Schema: TypeAlias = Mapping[str, object]
 Schemas: TypeAlias = Sequence[Schema]
@@ -162,8 +162,7 @@ def _common_type(kind: str, others: Sequence[Sequence[str]]) -> str | None:
 
 def largest(schemas: Schemas, keyword: str) -> int:
     """The largest value of a counting keyword, 0 without."""
-    values = (value for one in schemas if isinstance(value := one.get(keyword), int | float))
-    return int(max(values, default=0))
+    return int(max(numbers_under(schemas, keyword), default=0))
 
 
 def contained(schemas: Schemas) -> tuple[list[object], int]:
@@ -202,13 +201,13 @@ def properties(schema: Schema) -> Schema:
 
 def property_schemas(schemas: Schemas, name: str) -> list[object]:
     """What the schemas say of the property of this name."""
-    said: list[object] = []
+    applying: list[object] = []
     for schema in schemas:
         patterns = _table(schema.get("patternProperties")).items()
         own = [inner for pattern, inner in patterns if re.search(pattern, name)]
         own += [properties(schema)[name]] if name in properties(schema) else []
-        said += own or [schema.get("additionalProperties", True)]
-    return said
+        applying += own or [schema.get("additionalProperties", True)]
+    return applying
 
 
 def name_lists(schemas: Schemas) -> Iterator[list[str]]:
@@ -227,9 +226,9 @@ def name_lists(schemas: Schemas) -> Iterator[list[str]]:
 
 def _made_up_names(schemas: Schemas, taken: set[str]) -> Iterator[str]:
     """Names for properties that must exist and that are not described one by one."""
-    rules = [rule for one in schemas if isinstance(rule := one.get("propertyNames"), Mapping)]
+    rules = [rule for schema in schemas if isinstance(rule := schema.get("propertyNames"), Mapping)]
     named = chain.from_iterable(listed(rule) or [] for rule in rules)
-    patterns = chain.from_iterable(_table(one.get("patternProperties")) for one in schemas)
+    patterns = chain.from_iterable(_table(schema.get("patternProperties")) for schema in schemas)
     matching = (text for pattern in patterns for text in islice(texts([{"pattern": pattern}]), 8))
     for name in chain(map(str, named), matching, texts([*rules, {"minLength": 1}])):
         if name not in taken:
@@ -248,7 +247,9 @@ class Bounds:
     @classmethod
     def of(cls, schemas: Schemas, *, integer: bool) -> Bounds:
         """The intersection of what all schemas say."""
-        steps = [step for one in schemas if (step := _exact(one.get("multipleOf"))) is not None]
+        steps = [
+            step for schema in schemas if (step := _exact(schema.get("multipleOf"))) is not None
+        ]
         return cls(
             max(_ends(schemas, "minimum", "exclusiveMinimum"), default=None),
             min(
@@ -256,7 +257,7 @@ class Bounds:
                 key=lambda end: (end[0], not end[1]),
                 default=None,
             ),
-            _common_multiple([*steps, *([Fraction(1)] if integer else [])]),
+            _common_multiple([*multiples, *([Fraction(1)] if integer else [])]),
         )
 
     def numbers(self, limit: int = 64) -> Iterator[int | float]:

@@ -74,8 +74,8 @@ def texts(schemas: Schemas) -> Iterator[str]:
     Raises re.error for a pattern that this interpreter cannot compile.
     """
     least, most = lengths(schemas)
-    patterns = [text for one in schemas if isinstance(text := one.get("pattern"), str)]
-    formats = [name for one in schemas if isinstance(name := one.get("format"), str)]
+    patterns = [text for schema in schemas if isinstance(text := schema.get("pattern"), str)]
+    formats = [name for schema in schemas if isinstance(name := schema.get("format"), str)]
     formats = [name for name in formats if _example(name, 0) is not None]
     for text in _proposals(least, most, patterns, formats):
         if least <= len(text) <= most and all(re.search(pattern, text) for pattern in patterns):
@@ -84,9 +84,14 @@ def texts(schemas: Schemas) -> Iterator[str]:
 
 def lengths(schemas: Schemas) -> tuple[int, float]:
     """The least and the most characters that all schemas admit."""
-    least = (value for one in schemas if isinstance(value := one.get("minLength"), int | float))
-    most = (value for one in schemas if isinstance(value := one.get("maxLength"), int | float))
+    least, most = numbers_under(schemas, "minLength"), numbers_under(schemas, "maxLength")
     return int(max(least, default=0)), min(most, default=float("inf"))
+
+
+def numbers_under(schemas: Schemas, keyword: str) -> list[int | float]:
+    """What the schemas have under a keyword that takes a number."""
+    values = (schema.get(keyword) for schema in schemas)
+    return [value for value in values if isinstance(value, int | float)]
 
 
 def _proposals(

@@ -92,8 +92,8 @@ def _plan(conversation: Conversation) -> str | None:
 
 
 def _first_open(plan: str) -> str | None:
-    found = _OPEN.search(plan)
-    return found.group(1) if found else None
+    item = _OPEN.search(plan)
+    return item.group(1) if item else None
 
 
 def _ticked(plan: str, item: str) -> str:
@@ -101,15 +101,15 @@ def _ticked(plan: str, item: str) -> str:
 
 
 def _file(item: str) -> str:
-    found = _FILE.search(item)
-    return found.group() if found else "result.txt"
+    file = _FILE.search(item)
+    return file.group() if file else "result.txt"
 
 
 def _finished(conversation: Conversation, ending: bool) -> Reply:
     if ending and conversation.offers("end_loop"):
         return ask("end_loop", {"reason": "the plan is empty"})
-    found = _MARKER.search(conversation.user_messages[0])
-    return say(f"{ALL_DONE}\n{found.group(1)}" if found else ALL_DONE)
+    marker = _MARKER.search(conversation.user_messages[0])
+    return say(f"{ALL_DONE}\n{marker.group(1)}" if marker else ALL_DONE)
 
 
 READ = "[tool read_file]"
@@ -119,9 +119,9 @@ READ = "[tool read_file]"
 def judge(conversation: Conversation) -> Reply:
     """Says met if the plan, as last read, has no open item; else names what is open."""
     text = conversation.user_messages[-1]
-    _, found, plan = text.rpartition(READ)
+    _, was_read, plan = text.rpartition(READ)
     plan = plan.partition("\n[")[0]
-    if found and "- [x]" in plan and "- [ ]" not in plan:
+    if was_read and "- [x]" in plan and "- [ ]" not in plan:
         return _verdict("met", "the plan was read and nothing in it is open")
     return _verdict("not_met", "the plan was not seen to be empty")
 

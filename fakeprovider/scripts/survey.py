@@ -81,8 +81,8 @@ def _path(part: int) -> dict[str, str]:
 
 
 def _parts(conversation: Conversation) -> int:
-    found = _PARTS.search(conversation.user_messages[0])
-    return int(found.group(1)) if found else DEFAULT_PARTS
+    parts = _PARTS.search(conversation.user_messages[0])
+    return int(parts.group(1)) if parts else DEFAULT_PARTS
 
 
 def _last_read(conversation: Conversation) -> int:
@@ -108,8 +108,8 @@ def _facts(conversation: Conversation) -> dict[int, int]:
 
 def _noticed(conversation: Conversation) -> list[Text]:
     """What the last results said, in words that stay when the results are left out."""
-    said = [fact for result in conversation.results for fact in _FACT.findall(result.text)]
-    return [Text(_spelt({int(part): int(count) for part, count in said}))] if said else []
+    facts = [fact for result in conversation.results for fact in _FACT.findall(result.text)]
+    return [Text(_spelt({int(part): int(count) for part, count in facts}))] if facts else []
 
 
 def _spelt(facts: dict[int, int]) -> str:

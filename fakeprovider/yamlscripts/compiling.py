@@ -40,7 +40,7 @@ def compiled(document: Node, name: str, problems: Problems) -> FileScript | None
 
 
 def _program(document: Node, name: str, problems: Problems) -> YamlScript | None:
-    before = len(problems.found)
+    before = len(problems.noted)
     written = document.value
     layout = _Layout(problems, script_pace(document, problems))
     if "rules" in written:
@@ -49,11 +49,11 @@ def _program(document: Node, name: str, problems: Problems) -> YamlScript | None
         layout.block(document.fields["turns"].items)
     _repeat_last(document, layout, problems)
     layout.check_labels()
-    if len(problems.found) > before:
+    if len(problems.noted) > before:
         return None
     program = Program(tuple(layout.turns), tuple(layout.after), layout.labels)
     check_possible(program, layout.nodes, problems)
-    if len(problems.found) > before:
+    if len(problems.noted) > before:
         return None
     return YamlScript(
         name=written.get("name", name),
@@ -61,7 +61,7 @@ def _program(document: Node, name: str, problems: Problems) -> YamlScript | None
         program=program,
         turn_from=written.get("turn_from", "start"),
         turn_offset=written.get("turn_offset", 0),
-        tools={asked: _target(one) for asked, one in written.get("tools", {}).items()},
+        tools={name: _target(target) for name, target in written.get("tools", {}).items()},
         closing=_closing(written.get("closing", "")),
     )
 
@@ -112,10 +112,10 @@ class _Layout:
 
     def check_labels(self) -> None:
         """Every jump must lead somewhere."""
-        known = [*self.labels, END]
+        labels = [*self.labels, END]
         for label, line in self.gotos:
-            if label not in known:
-                self.problems.add(line, f"no label {label!r}; there are: {', '.join(known)}")
+            if label not in labels:
+                self.problems.add(line, f"no label {label!r}; there are: {', '.join(labels)}")
 
     def _loop(self, node: Node) -> None:
         for key in node.fields:
@@ -200,9 +200,9 @@ class _Layout:
         yield Case(spoken, _when(node.value.get("when", "else")), goto)
 
 
-def _flaw_of(said: Mapping[str, Any]) -> str:
+def _flaw_of(reply: Mapping[str, Any]) -> str:
     """What is wrong with the fault of a reply, "" for nothing."""
-    written = said["fault"]
+    written = reply["fault"]
     if isinstance(written, dict) and not isinstance(written.get("name"), str):
         return "a fault needs its name: {name: ...}"
     named = fault(written)
@@ -210,8 +210,8 @@ def _flaw_of(said: Mapping[str, Any]) -> str:
         needs = plan(named.name, named.params).kind.needs
     except BadFault as error:
         return str(error)
-    asked = said.get("ask", [])
-    calls = len(asked) if isinstance(asked, list) else 1
+    ask = reply.get("ask", [])
+    calls = len(ask) if isinstance(ask, list) else 1
     if calls < _CALLS.get(needs, 0):
         return f"fault {named.name!r} can never strike: it needs {needs}, and 'ask' has {calls}"
     return ""
@@ -242,7 +242,7 @@ def _closing(written: str | Mapping[str, Any]) -> Closing | None:
     def close(answer: str, conversation: Conversation) -> ToolCall | None:
         if not conversation.offers(tool):
             return None
-        told = replace(conversation, options={**conversation.options, ANSWER: answer})
-        return call(tool, Rendering(told).value(arguments))
+        answered = replace(conversation, options={**conversation.options, ANSWER: answer})
+        return call(tool, Rendering(answered).value(arguments))
 
     return close

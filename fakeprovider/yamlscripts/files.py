@@ -42,8 +42,8 @@ def check(path: Path | str) -> tuple[dict[str, FileScript], list[Problem]]:
     if not files:
         problems.append(Problem(str(top), 1, f"no scripts here; allowed: {' and '.join(SUFFIXES)}"))
     for file in files:
-        script, found = _read_file(file, top)
-        problems += found
+        script, mistakes = _read_file(file, top)
+        problems += mistakes
         if script is None:
             continue
         if script.name in homes:
@@ -75,13 +75,13 @@ def read_script(
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         problems.add(line, f"not UTF-8: byte 0x{error.object[error.start]:02x}")
-        return None, problems.found
+        return None, problems.noted
     if document is None:
-        return None, problems.found
+        return None, problems.noted
     SCRIPT.check(document, problems)
-    if problems.found:
-        return None, problems.found
-    return compiled(document, name, problems), problems.found
+    if problems.noted:
+        return None, problems.noted
+    return compiled(document, name, problems), problems.noted
 
 
 def script_files(top: Path) -> Iterator[Path]:
@@ -112,11 +112,11 @@ def _foreign(folder: Path) -> bool:
 
 def stamps(top: Path) -> Mapping[Path, tuple[int, int]]:
     """What changes when a script does: each file's time of change (ns) and size."""
-    found = {}
+    stamped = {}
     for file in script_files(top):
         try:
             stat = file.stat()
         except FileNotFoundError:
             continue  # between being listed and being looked at
-        found[file] = (stat.st_mtime_ns, stat.st_size)
-    return found
+        stamped[file] = (stat.st_mtime_ns, stat.st_size)
+    return stamped

@@ -50,7 +50,7 @@ class Node:
         return node
 
     @property
-    def found(self) -> str:
+    def described(self) -> str:
         """What it is, in words."""
         if self.value is None:
             return "nothing"
@@ -67,11 +67,11 @@ class Problems:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.found: list[Problem] = []
+        self.noted: list[Problem] = []
 
     def add(self, line: int, message: str) -> None:
         """Note a problem at a line."""
-        self.found.append(Problem(self.file, line, message))
+        self.noted.append(Problem(self.file, line, message))
 
 
 def read(text: str, problems: Problems) -> Node | None:
@@ -128,7 +128,7 @@ class _Reading:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, above | {id(node)})
         if isinstance(node, yaml.SequenceNode):
-            items = tuple(self.node(one, above | {id(node)}) for one in node.value)
+            items = tuple(self.node(item, above | {id(node)}) for item in node.value)
             return Node([item.value for item in items], line, items=items)
         return Node(self._value(node, line), line)
 
@@ -164,8 +164,8 @@ class _Reading:
 
     def _scalar(self, node: yaml.Node) -> Any:
         value = self._loader.construct_object(node, deep=True)
-        known = value is None or isinstance(value, str | bool | int | float | list | dict)
-        return value if known else str(node.value)  # a date is text
+        is_json = value is None or isinstance(value, str | bool | int | float | list | dict)
+        return value if is_json else str(node.value)  # a date is text
 
 
 def _item(items: tuple[Node, ...], index: int) -> Node | None:

@@ -63,7 +63,7 @@ class RecordedScript:
     def _drifted(self, sent: Request, conversation: Conversation) -> ApiError:
         place = max(
             range(len(self._masked)),
-            key=lambda one: (shared(self._masked[one], sent), -_distance(self._masked[one], sent)),
+            key=lambda i: (shared(self._masked[i], sent), -_distance(self._masked[i], sent)),
         )
         message = (
             f"Script {self.name!r}, turn {conversation.turn}: no recorded request is this one; "
@@ -97,7 +97,7 @@ def whole_requests(
 
 def recording(document: Node, name: str, problems: Problems) -> RecordedScript | None:
     """The recording in a document whose shape is right; None, with the problems noted."""
-    before = len(problems.found)
+    before = len(problems.noted)
     written, exchanges = document.value, document.fields["recorded"].items
     replies: list[Reply] = []
     pace = script_pace(document, problems)
@@ -109,7 +109,7 @@ def recording(document: Node, name: str, problems: Problems) -> RecordedScript |
             replies.append(speech(exchange.value, pace, literally=True).sample)
         except ValueError as error:
             problems.add(exchange.line, str(error))
-    if len(problems.found) > before:
+    if len(problems.noted) > before:
         return None
     try:
         return RecordedScript(

@@ -52,7 +52,7 @@ class Shape(ABC):
     def refuse(self, node: Node, problems: Problems, why: str = "") -> None:
         """Note that the value is not one of these."""
         reason = f": {why}" if why else ""
-        problems.add(node.line, f"found {node.found}; allowed: {self.says()}{reason}")
+        problems.add(node.line, f"found {node.described}; allowed: {self.says()}{reason}")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Anything(Shape):
         inner_nodes = list(walk(node))
         for inner in inner_nodes:
             if isinstance(inner.value, float) and not math.isfinite(inner.value):
-                problems.add(inner.line, f"found {inner.found}; JSON has no such number")
+                problems.add(inner.line, f"found {inner.described}; JSON has no such number")
         for inner in inner_nodes:
             if isinstance(inner.value, str) and (flaw := self.flaw(inner.value)):
                 problems.add(inner.line, flaw)
@@ -190,7 +190,7 @@ class Fields(Shape):
         return isinstance(node.value, dict)
 
     def check_inside(self, node: Node, problems: Problems) -> None:
-        before = len(problems.found)
+        before = len(problems.noted)
         unknown = [key for key in node.fields if key not in self.fields]
         for key, inner in node.fields.items():
             if key in unknown:
@@ -203,7 +203,7 @@ class Fields(Shape):
         lacking = self.least and not any(key in node.fields for key in self.least)
         if lacking and not unknown:  # else the unknown key says enough
             problems.add(node.line, f"{self.name} needs at least one of {', '.join(self.least)}")
-        if len(problems.found) == before and (flaw := self.flaw(node.value)):
+        if len(problems.noted) == before and (flaw := self.flaw(node.value)):
             problems.add(node.line, flaw)
 
     def _unknown(self, key: str) -> str:
@@ -241,12 +241,12 @@ class Either(Shape):
         for shape in taking:
             trial = Problems(problems.file)
             shape.check_inside(node, trial)
-            if not trial.found:
+            if not trial.noted:
                 return
         if len(taking) > 1 or not (node.items or node.fields):
             self.refuse(node, problems)
         else:
-            problems.found += trial.found
+            problems.noted += trial.noted
 
     def schema(self) -> Json:
         return {"anyOf": [shape.schema() for shape in self.shapes]}

@@ -127,9 +127,9 @@ def pace_of(written: str | Mapping[str, Any]) -> Pace:
     """A pace by its profile's name, or by a mapping; raises ValueError for what no clock can do."""
     if isinstance(written, str):
         return PROFILES[written].pace
-    given = dict(written)
-    profile = given.pop("profile", None)
-    return replace(PROFILES[profile].pace if profile else Pace(), **given)
+    fields = dict(written)
+    profile = fields.pop("profile", None)
+    return replace(PROFILES[profile].pace if profile else Pace(), **fields)
 
 
 def script_pace(document: Node, problems: Problems) -> Pace | None:
@@ -147,16 +147,17 @@ def fault(written: str | Mapping[str, Any]) -> Fault:
     """A fault by its name, or by a mapping of its name and parameters."""
     if isinstance(written, str):
         return Fault(written)
-    return Fault(written["name"], {key: one for key, one in written.items() if key != "name"})
+    return Fault(written["name"], {key: value for key, value in written.items() if key != "name"})
 
 
 def _blocks(written: Mapping[str, Any], read: Read) -> Iterator[_Block]:
     for key, kind in (("think", Thinking), ("refuse", Refusal), ("say", Text)):
         if key in written:
             yield _words(kind, read(written[key]))
-    asked = written.get("ask", [])
-    for one in asked if isinstance(asked, list) else [asked]:
-        yield _call({"tool": one} if isinstance(one, str) else one, read)
+    calls = written.get("ask", [])
+    for call_written in calls if isinstance(calls, list) else [calls]:
+        named = isinstance(call_written, str)
+        yield _call({"tool": call_written} if named else call_written, read)
     if "then_say" in written:
         yield _words(Text, read(written["then_say"]))
 

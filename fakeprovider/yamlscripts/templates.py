@@ -38,8 +38,8 @@ Filter: TypeAlias = Callable[..., Value]
 
 
 def _shown(value: Value) -> str:
-    told = value if isinstance(value, str) else json.dumps(value)
-    return repr(told if len(told) <= _SHOWN else told[:_SHOWN] + "...")
+    text = value if isinstance(value, str) else json.dumps(value)
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
 def _text(value: Value) -> str:
@@ -48,12 +48,12 @@ def _text(value: Value) -> str:
 
 def _json(value: Value, *path: str) -> Value:
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        inner = json.loads(value) if isinstance(value, str) else value
     except ValueError as error:
         raise Missing(f"this is no JSON: {_shown(value)}") from error
     for step in path:
-        found = _step(found, step)
-    return found
+        inner = _step(inner, step)
+    return inner
 
 
 def _step(value: Value, step: str) -> Value:
@@ -72,10 +72,10 @@ def _nth(values: Sequence[Value], number: str, kind: str) -> Value:
 
 
 def _regex(value: Value, pattern: str) -> Value:
-    found = Pattern(pattern).search(_text(value))
-    if found is None:
+    match = Pattern(pattern).search(_text(value))
+    if match is None:
         raise Missing(f"{pattern!r} is not found in {_shown(value)}")
-    return found[1] if found.re.groups else found[0]
+    return match[1] if match.re.groups else match[0]
 
 
 FILTERS: Mapping[str, tuple[Filter, str, range]] = {
@@ -178,10 +178,10 @@ def parse(text: str, more: Sequence[str] = ()) -> Template:
     """
     parts: list[str | Expression] = []
     end = 0
-    for found in _TEMPLATE.finditer(text):
-        parts += [text[end : found.start()]] if found.start() > end else []
-        parts.append(_expression(found[1].strip(), more))
-        end = found.end()
+    for match in _TEMPLATE.finditer(text):
+        parts += [text[end : match.start()]] if match.start() > end else []
+        parts.append(_expression(match[1].strip(), more))
+        end = match.end()
     if "{{" in text[end:]:
         raise BadTemplate("'{{' is not closed by '}}'; for the braces themselves: {{ \"{{\" }}")
     parts += [text[end:]] if end < len(text) else []
@@ -233,11 +233,11 @@ def _pipeline(written: str) -> list[list[tuple[bool, str]]]:
     stages: list[list[tuple[bool, str]]] = [[]]
     position = 0
     while position < len(written):
-        found = _TOKEN.match(written, position)
-        if found is None:
+        match = _TOKEN.match(written, position)
+        if match is None:
             raise BadTemplate(f"a quote is not closed in {written!r}")
-        position = found.end()
-        double, single, bar, word = found.groups()
+        position = match.end()
+        double, single, bar, word = match.groups()
         if bar:
             stages.append([])
         elif word is not None:
