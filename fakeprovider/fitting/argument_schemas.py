@@ -247,9 +247,8 @@ class Bounds:
     @classmethod
     def of(cls, schemas: Schemas, *, integer: bool) -> Bounds:
         """The intersection of what all schemas say."""
-        steps = [
-            step for schema in schemas if (step := _exact(schema.get("multipleOf"))) is not None
-        ]
+        steps = [_exact(schema.get("multipleOf")) for schema in schemas]
+        multiples = [step for step in steps if step is not None]
         return cls(
             max(_ends(schemas, "minimum", "exclusiveMinimum"), default=None),
             min(
