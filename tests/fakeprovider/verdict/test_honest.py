@@ -6,7 +6,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
+from small_harness import Bench, Harness, Message
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.journal import Exchange
@@ -87,96 +89,102 @@ def failures(exchanges: list[Exchange], **facts: Any) -> list[str]:
 
 @pytest.mark.parametrize("script", [name for name in SCRIPTS if name != "two_tasks"])
 def test_honest_work_is_left_alone(
-    bench: Any, harness: Any, progress: Callable[[str, str], str], script: str
+    bench: Bench, progress: Callable[[str, str], str], script: str
 ) -> None:
-    exchanges = bench.run(harness(tool=progress), script)
+    exchanges = bench.run(Harness(tool=progress), script)
     assert exchanges[-1].finish == "stop"
     assert failures(exchanges) == []
 
 
 @pytest.mark.parametrize("script", ["plan", "recover", "long"])
-def test_the_classic_scripts_are_left_alone(bench: Any, harness: Any, script: str) -> None:
-    assert failures(bench.run(harness(), script)) == []
+def test_the_classic_scripts_are_left_alone(bench: Bench, script: str) -> None:
+    assert failures(bench.run(Harness(), script)) == []
 
 
-def test_several_tasks_in_one_conversation_are_left_alone(bench: Any, harness: Any) -> None:
-    class Chat(harness):  # type: ignore[misc]
-        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
-            messages = [{"role": "user", "content": "one"}]
+def test_several_tasks_in_one_conversation_are_left_alone(bench: Bench) -> None:
+    class Chat(Harness):
+        def run(self, http: httpx.Client, base_url: str, task: str = "go") -> list[Message]:
+            messages: list[Message] = [{"role": "user", "content": "one"}]
             for _ in range(3):
                 for _ in range(2):
-                    reply = self.ask(http, base_url, messages)
+                    reply = self.answer(http, base_url, messages)
                     messages.append(reply)
-                    messages += [self.result(one) for one in reply.get("tool_calls") or ()]
+                    messages += [self.result(call) for call in reply.get("tool_calls") or ()]
                 messages.append({"role": "user", "content": "next"})
             return messages
 
     assert failures(bench.run(Chat(), "two_tasks")) == []
 
 
-def test_the_same_task_run_afresh_several_times_is_left_alone(bench: Any, harness: Any) -> None:
+def test_the_same_task_run_afresh_several_times_is_left_alone(bench: Bench) -> None:
     """As an outer loop does, under one run key."""
 
-    class Ralph(harness):  # type: ignore[misc]
-        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
-            return [super(Ralph, self).run(http, base_url, task) for _ in range(5)]
+    class Ralph(Harness):
+        def run(self, http: httpx.Client, base_url: str, task: str = "go") -> list[Message]:
+            runs = [super(Ralph, self).run(http, base_url, task) for _ in range(5)]
+            return runs[-1]
 
     assert failures(bench.run(Ralph(), "two_tasks")) == []
 
 
-def test_sub_agents_whose_requests_come_in_between_are_left_alone(bench: Any, harness: Any) -> None:
+def test_sub_agents_whose_requests_come_in_between_are_left_alone(bench: Bench) -> None:
     """Each goes on from its own history."""
 
-    class Tree(harness):  # type: ignore[misc]
-        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
-            runs = [[{"role": "user", "content": name}] for name in ("parent", "child", "other")]
+    class Tree(Harness):
+        def run(self, http: httpx.Client, base_url: str, task: str = "go") -> list[Message]:
+            agents: list[list[Message]] = [
+                [{"role": "user", "content": name}] for name in ("parent", "child", "other")
+            ]
             for _ in range(4):
-                for messages in runs:
-                    reply = self.ask(http, base_url, messages)
+                for messages in agents:
+                    reply = self.answer(http, base_url, messages)
                     messages.append(reply)
-                    messages += [self.result(one) for one in reply.get("tool_calls") or ()]
+                    messages += [self.result(call) for call in reply.get("tool_calls") or ()]
+            return agents[0]
 
     exchanges = bench.run(Tree(), "runaway")
     assert len(exchanges) == 12
     assert failures(exchanges, polling=frozenset({"list_files"})) == []
 
 
-def test_a_run_that_is_resumed_asks_once_more_and_is_left_alone(bench: Any, harness: Any) -> None:
-    class Resumed(harness):  # type: ignore[misc]
-        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
+def test_a_run_that_is_resumed_asks_once_more_and_is_left_alone(bench: Bench) -> None:
+    class Resumed(Harness):
+        def run(self, http: httpx.Client, base_url: str, task: str = "go") -> list[Message]:
             messages = super().run(http, base_url, task)
             self.ask(http, base_url, messages[:-1])  # it was killed before the answer was stored
+            return messages
 
     assert failures(bench.run(Resumed(), "two_tasks")) == []
 
 
-def test_a_nudge_after_an_empty_reply_is_left_alone(bench: Any, harness: Any) -> None:
-    class Nudges(harness):  # type: ignore[misc]
-        def run(self, http: Any, base_url: str, task: str = "go") -> Any:
-            messages = [{"role": "user", "content": task}]
+def test_a_nudge_after_an_empty_reply_is_left_alone(bench: Bench) -> None:
+    class Nudges(Harness):
+        def run(self, http: httpx.Client, base_url: str, task: str = "go") -> list[Message]:
+            messages: list[Message] = [{"role": "user", "content": task}]
             self.ask(http, base_url, messages)
             messages.append({"role": "user", "content": "You said nothing. Go on."})
-            messages.append(self.ask(http, base_url.replace(";fault=empty_reply", ""), messages))
-            messages += [self.result(one) for one in messages[-1].get("tool_calls") or ()]
+            messages.append(self.answer(http, base_url.replace(";fault=empty_reply", ""), messages))
+            messages += [self.result(call) for call in messages[-1].get("tool_calls") or ()]
             self.ask(http, base_url.replace(";fault=empty_reply", ""), messages)
+            return messages
 
     assert failures(bench.run(Nudges(), "two_tasks", "empty_reply")) == []
 
 
-def test_a_patient_retry_is_left_alone(bench: Any, harness: Any) -> None:
-    patient = harness(retries=2, wait=None, counts=lambda attempt: attempt)
+def test_a_patient_retry_is_left_alone(bench: Bench) -> None:
+    patient = Harness(retries=2, wait=None, counts=lambda attempt: attempt)
     fault = "rate_limited,turn=1,times=2,retry_after=0.3"
     assert failures(bench.run(patient, "plan", fault)) == []
 
 
-def test_an_edit_of_an_earlier_message_is_left_alone(bench: Any, harness: Any) -> None:
+def test_an_edit_of_an_earlier_message_is_left_alone(bench: Bench) -> None:
     """What was cut down in place is neither shorter nor in another order."""
 
-    def shorten(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def shorten(messages: list[Message]) -> list[Message]:
         return [
             {**one, "content": "(cut)"} if one["role"] == "tool" and at < len(messages) - 2 else one
             for at, one in enumerate(messages)
         ]
 
-    exchanges = bench.run(harness(cap=5, history=shorten), "runaway")
+    exchanges = bench.run(Harness(cap=5, history=shorten), "runaway")
     assert failures(exchanges) == []
