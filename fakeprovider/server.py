@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from errno import EADDRINUSE
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -37,9 +38,9 @@ class Server:
     """A provider listening on loopback, run in a thread of its own.
 
     `script` is what answers where neither path nor model names one: a name, or a function. `port` 0
-    takes a free one. `journal` is a file to append to, or a `Journal`, which is left open. All
-    other arguments are those of `Settings`. Raises what `Settings` does, `UnknownScript`,
-    `BadFault`, and `PortInUse` when it starts.
+    takes a free one. `journal` is a file to append to, or a `Journal`, which is left open.
+    `settings` are a provider's settings; all other arguments are those of `Settings`, and go before
+    them. Raises what `Settings` does, `UnknownScript`, `BadFault`, and `PortInUse` when it starts.
 
         with Server("runaway") as server:
             client = OpenAI(base_url=server.base_url, api_key="any")
@@ -52,10 +53,11 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 0,
         journal: Journal | Path | str | None = None,
+        settings: Settings | None = None,
         **options: Unpack[Options],
     ) -> None:
         check_script(script)
-        settings = Settings(**options)
+        settings = replace(settings or Settings(), **options)
         self._owns_journal = not isinstance(journal, Journal)
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.host = host

@@ -6,20 +6,29 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from fakeprovider import tokens
-from fakeprovider.commands.fault_options import Trouble, trouble_options
-from fakeprovider.commands.options import Finite, check_writable, client_options, scripts
+from fakeprovider.commands.options import (
+    Finite,
+    Scripts,
+    check_writable,
+    client_options,
+    gathered,
+    journal_option,
+    scripts,
+    trouble_options,
+)
 from fakeprovider.completion import SEARCH_LIMIT
 from fakeprovider.fitting.tool_mapping import ToolMapping
 from fakeprovider.scripts import Script, UnknownScript, discover
 from fakeprovider.server import PortInUse, Server
 from fakeprovider.serving.asgi import BODY_TIMEOUT
 from fakeprovider.serving.provider import Provider
-from fakeprovider.settings import MAX_BODY, CountingRule
+from fakeprovider.settings import MAX_BODY, CountingRule, Options, Settings
 from fakeprovider.yamlscripts import BadScripts, load, stamps
 
 _HELP = """Answer as an LLM provider that follows a script.
@@ -36,61 +45,89 @@ A client needs only the base URL that is printed. The script is named by the pat
 """
 
 
-@click.command("serve", help=_HELP)
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
+_port_option = click.option(
     "--port",
     default=8080,
     show_default=True,
     type=click.IntRange(0, 65535),
     help="Port; 0 takes a free one.",
 )
+
+
+def _service(
+    max_body: int,
+    body_timeout: float,
+    api_key: str | None,
+    prompt_cache: bool,
+    count: CountingRule,
+    search_limit: int,
+) -> Options:
+    if api_key == "":
+        raise click.UsageError("--api-key '': a key has at least one character")
+    return {
+        "max_body": max_body,
+        "body_timeout": body_timeout,
+        "api_key": api_key,
+        "prompt_cache": prompt_cache,
+        "count": count,
+        "search_limit": search_limit,
+    }
+
+
+_service_options = gathered(
+    "service",
+    _service,
+    click.option(
+        "--max-body",
+        default=MAX_BODY,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="Bytes of a request body; over it: 413.",
+    ),
+    click.option(
+        "--body-timeout",
+        default=BODY_TIMEOUT,
+        show_default=True,
+        type=Finite(min=0, min_open=True),
+        help="Seconds in which a request body must have come; after it: 408.",
+    ),
+    click.option(
+        "--api-key",
+        help="Key that clients must show; without it any will do. /, /healthz, /_journal and "
+        "/_verdict need none: tests and browsers read them, and have no client's key.",
+    ),
+    click.option(
+        "--prompt-cache",
+        is_flag=True,
+        help="Report cached tokens as a service's prompt cache would.",
+    ),
+    click.option(
+        "--count",
+        type=click.Choice(["wire", "openai"]),
+        default="wire",
+        show_default=True,
+        help="Rule for prompt tokens: the request as sent, or OpenAI's published estimate.",
+    ),
+    click.option(
+        "--search-limit",
+        type=click.IntRange(min=1),
+        default=SEARCH_LIMIT,
+        show_default=True,
+        help="Searches of the service's own after which the Messages API pauses a turn.",
+    ),
+)
+
+
+@click.command("serve", help=_HELP)
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@_port_option
 @click.option("--script", help="What answers by default: the only script of PATHS, else plan.")
 @click.option("--watch", is_flag=True, help="Read the files again when they change.")
 @client_options
 @click.option("--lenient", is_flag=True, help="Serve broken transcripts; journal what is wrong.")
-@click.option(
-    "--journal",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to append every exchange to, a line of JSON each.",
-)
-@click.option(
-    "--max-body",
-    default=MAX_BODY,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Bytes of a request body; over it: 413.",
-)
-@click.option(
-    "--body-timeout",
-    default=BODY_TIMEOUT,
-    show_default=True,
-    type=Finite(min=0, min_open=True),
-    help="Seconds in which a request body must have come; after it: 408.",
-)
-@click.option(
-    "--api-key",
-    help="Key that clients must show; without it any will do. /, /healthz, /_journal and /_verdict "
-    "want none: they are for the test and the browser, which have no client's key.",
-)
-@click.option(
-    "--prompt-cache", is_flag=True, help="Report cached tokens as a service's prompt cache would."
-)
-@click.option(
-    "--count",
-    type=click.Choice(["wire", "openai"]),
-    default="wire",
-    show_default=True,
-    help="Rule for prompt tokens: the request as sent, or OpenAI's published estimate.",
-)
-@click.option(
-    "--search-limit",
-    type=click.IntRange(min=1),
-    default=SEARCH_LIMIT,
-    show_default=True,
-    help="Searches of the service's own after which the Messages API pauses a turn.",
-)
+@journal_option
+@_service_options
 @click.option("--json", "as_json", is_flag=True, help="Say where the server is in JSON.")
 @trouble_options
 def serve(
@@ -102,55 +139,39 @@ def serve(
     catalogue: ToolMapping,
     lenient: bool,
     journal: Path | None,
-    max_body: int,
-    body_timeout: float,
-    api_key: str | None,
-    prompt_cache: bool,
-    count: CountingRule,
-    search_limit: int,
+    service: Options,
     as_json: bool,
-    trouble: Trouble,
+    settings: Settings,
 ) -> None:
-    if ";" in (script or ""):
-        raise click.UsageError(
-            f"--script {script!r}: a name alone; what follows ';' stands in a client's base URL, "
-            "or is an option here, such as --fault"
-        )
-    if api_key == "":
-        raise click.UsageError("--api-key '': a key has at least one character")
-    found = scripts(script, paths)
-    if watch and not found.files:
-        raise click.UsageError("--watch: name the files or folders of scripts that are to be read")
+    served = _scripts(script, paths, watch)
     check_writable(journal)
+    settings = replace(settings, scripts=served.read, catalogue=catalogue, strict=not lenient)
+    settings = replace(settings, **service)
     try:
-        server = Server(
-            found.default,
-            scripts=found.read,
-            catalogue=catalogue,
-            host=host,
-            port=port,
-            strict=not lenient,
-            journal=journal,
-            max_body=max_body,
-            body_timeout=body_timeout,
-            api_key=api_key,
-            prompt_cache=prompt_cache,
-            count=count,
-            search_limit=search_limit,
-            pace=trouble.pace,
-            faults=trouble.faults,
-            chaos=trouble.chaos,
-        )
-        with _watching(found.files if watch else (), server.provider):
+        server = Server(served.default, host=host, port=port, journal=journal, settings=settings)
+        with _watching(served.files if watch else (), server.provider):
             server.serve(ready=lambda: _announce(server, as_json))
     except (UnknownScript, PortInUse, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 
+def _scripts(script: str | None, paths: Sequence[Path], watch: bool) -> Scripts:
+    """What is served; a usage error where the options do not go together."""
+    if ";" in (script or ""):
+        raise click.UsageError(
+            f"--script {script!r}: a name alone; what follows ';' stands in a client's base URL, "
+            "or is an option here, such as --fault"
+        )
+    served = scripts(script, paths)
+    if watch and not served.files:
+        raise click.UsageError("--watch: name the files or folders of scripts that are to be read")
+    return served
+
+
 def _announce(server: Server, as_json: bool) -> None:
     """One line that says where the server is; then the tokenizer loads while nobody waits."""
-    told = {"url": server.url, "base_url": server.base_url}
-    click.echo(json.dumps(told) if as_json else f"fakeprovider is at {server.base_url}")
+    urls = {"url": server.url, "base_url": server.base_url}
+    click.echo(json.dumps(urls) if as_json else f"fakeprovider is at {server.base_url}")
     threading.Thread(target=tokens.encoding, name="warm-up", daemon=True).start()
 
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fakeprovider import tokens
-from fakeprovider.driving.gates import Gates, Guard
-from fakeprovider.driving.run_totals import Tally
+from fakeprovider.driving.gates import Gates, Guard, RunTotals
 from fakeprovider.driving.supervisor import Ended, Supervisor
-from fakeprovider.faults import NONE, Chaos, plan, unstruck
-from fakeprovider.fitting.tool_mapping import ToolMapping
+from fakeprovider.faults import NONE, plan, unstruck
 from fakeprovider.journal import Exchange, Journal
-from fakeprovider.replies import Fault, Pace
-from fakeprovider.scripts import Script
 from fakeprovider.server import Server
 from fakeprovider.serving import path_options
+from fakeprovider.settings import Settings
 from fakeprovider.verdict import BadLedger, ClauseResult, Effect, Facts, read_effects, verdict
 
 KEY = "fakeprovider"
@@ -38,21 +35,16 @@ _LOCAL = "127.0.0.1,localhost"
 class Drive:
     """How to run a command.
 
-    script: name, with path parameters if any. cap: the limit on model calls that the command was
-    given, for the verdict. scripts: more scripts by name. timeout and grace in
-    seconds. effects: a ledger that the command's tools write, for the verdict. journal: a file.
-    run: the run key, without it a random one (with chaos a fixed one). capture: keep so many bytes
-    of the command's output instead of passing it on.
+    script: name, with path parameters if any. settings: of the provider. cap: the limit on model
+    calls that the command was given, for the verdict. timeout and grace in seconds. effects: a
+    ledger that the command's tools write, for the verdict. journal: a file. run: the run key,
+    without it a random one (with chaos a fixed one). capture: keep so many bytes of the command's
+    output instead of passing it on.
     """
 
     script: str
-    scripts: Mapping[str, Script] | None = None
-    catalogue: ToolMapping | None = None
+    settings: Settings = field(default_factory=Settings)
     gates: Gates = field(default_factory=Gates)
-    faults: Sequence[Fault] = ()
-    chaos: Chaos | None = None
-    pace: Pace | None = None
-    strict: bool = True
     timeout: float | None = None
     grace: float = 5.0
     cap: int | None = None
@@ -72,7 +64,7 @@ class Driven:
 
     run: str
     ended: Ended
-    tally: Tally
+    totals: RunTotals
     verdict: tuple[ClauseResult, ...]
     failures: tuple[str, ...]
     undecided: tuple[ClauseResult, ...]
@@ -132,15 +124,7 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
     guard = Guard(how.gates, end)
     journal = Journal(how.journal, watch=guard.add)
     server = Server(
-        how.script.partition(";")[0],
-        scripts=how.scripts,
-        strict=how.strict,
-        journal=journal,
-        catalogue=how.catalogue,
-        gate=guard.admit,
-        faults=how.faults,
-        chaos=how.chaos,
-        pace=how.pace,
+        how.script.partition(";")[0], settings=how.settings, journal=journal, gate=guard.admit
     )
     with closing(journal), server:
         threading.Thread(target=tokens.encoding, name="warm-up", daemon=True).start()
@@ -152,26 +136,38 @@ def drive(command: Sequence[str], how: Drive) -> Driven:
             capture=how.capture,
         )
         ended = supervisor.run()
-    exchanges = tuple(journal.exchanges())
+    return _judged(how, run, ended, guard.totals, tuple(journal.exchanges()))
+
+
+def _judged(
+    how: Drive, run: str, ended: Ended, totals: RunTotals, exchanges: tuple[Exchange, ...]
+) -> Driven:
+    """What a run that is over comes to, and what it was not held to."""
     effects, unread = _effects(how)
     facts = Facts(effects=effects, cap=how.cap, ended=ended.reason is None)
     results = tuple(verdict(exchanges, facts))
-    failures = (
-        *_silence(how.gates, guard.tally, ended),
+    failures = [
+        *_silence(how.gates, totals, ended),
         *unread,
-        *how.gates.failures(guard.tally, results),
-    )
-    undecided = tuple(how.gates.undecided(results))
+        *how.gates.failures(totals, results),
+    ]
     return Driven(
-        run, ended, guard.tally, results, failures, undecided, _unstruck(how, exchanges), exchanges
+        run,
+        ended,
+        totals,
+        results,
+        tuple(failures),
+        tuple(how.gates.undecided(results)),
+        _unstruck(how, exchanges),
+        exchanges,
     )
 
 
-def _silence(gates: Gates, tally: Tally, ended: Ended) -> Iterator[str]:
+def _silence(gates: Gates, totals: RunTotals, ended: Ended) -> Iterator[str]:
     """A command that ended by itself and asked nothing has most likely not found the provider."""
     expected = gates.expect_turns is None or gates.expect_turns[0] > 0
     killed = ended.status > 128  # by Ctrl-C, for one: its status says so
-    if expected and tally.requests == 0 and ended.reason is None and not killed:
+    if expected and totals.requests == 0 and ended.reason is None and not killed:
         yield (
             "COMMAND made no request; it finds the provider in LLM_BASE_URL, OPENAI_BASE_URL, "
             "OPENAI_API_BASE or ANTHROPIC_BASE_URL (--expect-turns 0 if it shall make none)"
@@ -180,7 +176,7 @@ def _silence(gates: Gates, tally: Tally, ended: Ended) -> Iterator[str]:
 
 def _key(how: Drive) -> str:
     """A run key of its own; with chaos always the same, since the key decides what is drawn."""
-    chaotic = how.chaos is not None or "chaos=" in how.script
+    chaotic = how.settings.chaos is not None or "chaos=" in how.script
     return "run-chaos" if chaotic else f"run-{secrets.token_hex(6)}"
 
 
@@ -191,7 +187,7 @@ def _ledger(how: Drive) -> dict[str, str]:
 def _unstruck(how: Drive, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
     options = how.script.partition(";")[2]
     orders = path_options.parse(options).orders if options else NONE
-    plans = [*orders.plans, *(plan(one.name, one.params) for one in how.faults)]
+    plans = [*orders.plans, *(plan(fault.name, fault.params) for fault in how.settings.faults)]
     return tuple(unstruck(plans, exchanges))
 
 

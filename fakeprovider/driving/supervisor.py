@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import selectors
 import signal
 import subprocess
 import sys
@@ -19,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
-
-from fakeprovider.driving.output_tail import Tail
 
 MARK = "FAKEPROVIDER_SUPERVISED"
 """Environment variable by which descendants that left the session are still found (Linux)."""
@@ -74,6 +73,64 @@ class _Asked:
     reason: str
 
 
+_FINAL_READS = 64
+"""Reads of 64 KiB after `close`: what is in the pipe, not what somebody goes on to write."""
+
+
+class _Tail:
+    """Keeps the last `limit` bytes written to the descriptor `writer`.
+
+    A thread drains the pipe whatever its size; `close` does not wait for a process that
+    keeps the pipe open.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._reader, self.writer = os.pipe()
+        self._wake_reader, self._wake = os.pipe()
+        self._kept = bytearray()
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._drain, daemon=True)
+
+    def start(self) -> None:
+        """Begin to drain; to be called once the child holds `writer`, which is closed here."""
+        os.close(self.writer)
+        os.set_blocking(self._reader, False)
+        self._thread.start()
+
+    def close(self) -> tuple[bytes, int]:
+        """Stop, and return the tail and the number of bytes dropped before it."""
+        os.close(self._wake)
+        self._thread.join()
+        os.close(self._reader)
+        os.close(self._wake_reader)
+        return bytes(self._kept), self._dropped
+
+    def _drain(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._reader, selectors.EVENT_READ)
+            selector.register(self._wake_reader, selectors.EVENT_READ)
+            patience = _FINAL_READS
+            while patience > 0:
+                ready = {key.fd for key, _ in selector.select()}
+                if self._reader in ready and not self._read_once():
+                    return
+                if self._wake_reader in ready:
+                    patience = patience - 1 if self._reader in ready else 0
+
+    def _read_once(self) -> bool:
+        try:
+            chunk = os.read(self._reader, 65536)
+        except BlockingIOError:
+            return True
+        self._kept += chunk
+        excess = len(self._kept) - self.limit
+        if excess > 0:
+            del self._kept[:excess]
+            self._dropped += excess
+        return bool(chunk)
+
+
 class Supervisor:
     """Runs one command to its end and leaves no process behind.
 
@@ -101,7 +158,7 @@ class Supervisor:
         self.stdin = stdin
         self._token = secrets.token_hex(8)
         self._env = _marked(os.environ if env is None else env, self._token)
-        self._tail = None if capture is None else Tail(capture)
+        self._tail = None if capture is None else _Tail(capture)
         self._events: SimpleQueue[_Exited | _Signalled | _Asked] = SimpleQueue()
 
     def stop(self, reason: str) -> None:
@@ -218,12 +275,12 @@ class Supervisor:
         Returns whether nothing is left alive.
         """
         deadline = time.monotonic() + seconds
-        told: set[int] = set()
+        signalled: set[int] = set()
         pause = 0.002
         while alive := _alive(process.pid, self._token):
-            for pid in alive - told:
+            for pid in alive - signalled:
                 _signal_one(pid, signum)
-            told |= alive
+            signalled |= alive
             if time.monotonic() >= deadline or self._hurried():
                 return False
             time.sleep(pause)
@@ -236,8 +293,8 @@ class Supervisor:
         return isinstance(event, _Signalled) and event.name == "SIGINT"
 
 
-def _say(what: str) -> None:
-    print(f"fakeprovider: {what}", file=sys.stderr, flush=True)
+def _say(text: str) -> None:
+    print(f"fakeprovider: {text}", file=sys.stderr, flush=True)
 
 
 def _marked(env: Mapping[str, str], token: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from fakeprovider.driving.run_totals import Tally
+from fakeprovider.driving.gates import RunTotals
 from fakeprovider.errors import ApiError, counted
 from fakeprovider.journal import Exchange, Usage
 from fakeprovider.testing.problems import problems, shown_name, transcript
@@ -123,12 +123,12 @@ class Run:
         return self._admitted
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> RunTotals:
         """The requests counted: turns, retries, errors, tokens."""
-        found = Tally()
+        totals = RunTotals()
         for exchange in self.requests:
-            found.add(exchange)
-        return found
+            totals.add(exchange)
+        return totals
 
     @property
     def usage(self) -> Usage:

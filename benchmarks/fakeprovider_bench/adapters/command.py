@@ -52,14 +52,14 @@ def run_command(command: Sequence[str], script: str, cut: Cut, price: Price) -> 
     gates = Gates(max_requests=cut.requests, max_tokens=cut.tokens)
     with ending_signals():
         driven = drive(command, Drive(script, gates=gates, timeout=cut.seconds, capture=CAPTURE))
-    if driven.tally.requests == 0:
+    if driven.totals.requests == 0:
         raise NoRequest(_silence(driven))
     answered = [one for one in driven.exchanges if one.usage is not None and one.status < 400]
     prompts = [one.usage.prompt_tokens for one in answered if one.usage]
     completions = [one.usage.completion_tokens for one in answered if one.usage]
     return Row(
         policy=cut.name,
-        turns=driven.tally.turns,
+        turns=driven.totals.turns,
         tool_runs=None,
         prompt_tokens=prompts,
         completion_tokens=completions,
@@ -100,13 +100,13 @@ def _stop(driven: Driven, cut: Cut) -> StopCell | None:
 
 
 def _seen(driven: Driven, answered: list[Exchange]) -> dict[str, Any]:
-    tally = driven.tally
+    totals = driven.totals
     refused = [one for one in driven.exchanges if one.status >= 400 or one.status == 0]
     return {
         "exit": driven.ended.status,
-        "requests": tally.requests,
-        "retries": tally.retries,
-        "violations": len(tally.violations),
+        "requests": totals.requests,
+        "retries": totals.retries,
+        "violations": len(totals.violations),
         "tools asked": sum(len(one.tools) for one in answered),
         **({"never answered": _refusal(refused[-1])} if refused and not answered else {}),
     }
