@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation
@@ -25,7 +26,7 @@ from fakeprovider.yamlscripts.matches import (
     result_match,
     text_match,
 )
-from fakeprovider.yamlscripts.shapes import Fields, ListOf, Named, Shape
+from fakeprovider.yamlscripts.shapes import Shape, list_of, mapping, named
 
 Predicate: TypeAlias = Callable[[Conversation], bool]
 Compile: TypeAlias = Callable[[Any], Predicate]
@@ -52,7 +53,7 @@ def _depends(written: Any, now: Situation) -> Verdict:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Condition:
     """One kind of condition.
 
@@ -90,13 +91,18 @@ def condition(
     return register
 
 
-def condition_shape() -> Fields:
+def condition_shape() -> Shape:
     """A mapping of conditions, all of which must hold."""
-    fields = {name: (kind.shape, kind.about) for name, kind in CONDITIONS.items()}
-    return Fields("a condition", fields, least=tuple(fields))
+    return _shape_of(tuple(CONDITIONS.items()))
 
 
-CONDITION = Named("condition", condition_shape)
+@lru_cache(maxsize=4)
+def _shape_of(conditions: tuple[tuple[str, Condition], ...]) -> Shape:
+    fields = {name: (kind.shape, kind.about) for name, kind in conditions}
+    return mapping("a condition", fields, least=tuple(fields))
+
+
+CONDITION = named("condition", condition_shape)
 
 
 def predicate(written: Mapping[str, Any]) -> Predicate:
@@ -210,7 +216,7 @@ def _offers(written: Any) -> Predicate:
 
 @condition(
     "all",
-    ListOf(CONDITION),
+    list_of(CONDITION),
     "All of these conditions.",
     decide=lambda written, now: _and(verdict(part, now) for part in written),
     nests=True,
@@ -221,7 +227,7 @@ def _all_of(written: Any) -> Predicate:
 
 @condition(
     "any",
-    ListOf(CONDITION),
+    list_of(CONDITION),
     "At least one of these conditions.",
     decide=lambda written, now: _not(_and(_not(verdict(part, now)) for part in written)),
     nests=True,

@@ -26,7 +26,7 @@ from fakeprovider.yamlscripts.matches import (
     result_match,
     text_match,
 )
-from fakeprovider.yamlscripts.shapes import Either, Fields, ListOf, OneOf, Shape
+from fakeprovider.yamlscripts.shapes import Shape, either, list_of, mapping, one_of
 
 Check: TypeAlias = Callable[[Conversation, Any], Iterator[str]]
 """The differences, in words, between a conversation and what stands in the file."""
@@ -57,10 +57,10 @@ def expectation(name: str, shape: Shape, about: str) -> Callable[[Check], Check]
     return register
 
 
-def expectation_shape() -> Fields:
+def expectation_shape() -> Shape:
     """A mapping of expectations, all of which must be met."""
     fields = {name: (kind.shape, kind.about) for name, kind in EXPECTATIONS.items()}
-    return Fields("an expectation", fields, least=tuple(fields))
+    return mapping("an expectation", fields, least=tuple(fields))
 
 
 def drifted(script: str, turn: int, differences: list[str]) -> ApiError:
@@ -79,7 +79,7 @@ def differences(expected: Mapping[str, Any], conversation: Conversation) -> list
 
 
 @expectation(
-    "tools", Either((TOOL, ListOf(TOOL, 0))), "Exactly the tools that are offered, in any order."
+    "tools", either(TOOL, list_of(TOOL, 0)), "Exactly the tools that are offered, in any order."
 )
 def _tools(conversation: Conversation, written: Any) -> Iterator[str]:
     wanted = sorted({*as_list(written)})
@@ -98,7 +98,7 @@ def _offers(conversation: Conversation, written: Any) -> Iterator[str]:
 
 @expectation(
     "roles",
-    ListOf(OneOf(("system", "user", "assistant", "tool"))),
+    list_of(one_of("system", "user", "assistant", "tool")),
     "The roles of all messages, in order; developer counts as system.",
 )
 def _roles(conversation: Conversation, written: list[str]) -> Iterator[str]:

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 from fakeprovider.conversation import Result
 from fakeprovider.yamlscripts.patterns import BadPattern, Pattern, SlowPattern
 from fakeprovider.yamlscripts.shapes import (
-    Either,
     Fields,
-    ListOf,
-    OneOf,
-    Shape,
+    either,
+    list_of,
+    mapping,
+    one_of,
     pattern,
     text,
     whole,
@@ -29,9 +29,9 @@ ResultMatch: TypeAlias = Callable[[Result | None], bool]
 _ERROR = re.compile(r"\W*error\b", re.IGNORECASE)
 
 TEXT = text()
-WORDS: Shape = Either((TEXT, ListOf(TEXT)))
+WORDS = either(TEXT, list_of(TEXT))
 TOOL = pattern("a tool's name (a-z, A-Z, 0-9, _ and -)", r"[a-zA-Z0-9_-]{1,128}")
-TOOLS: Shape = Either((TOOL, ListOf(TOOL)))
+TOOLS = either(TOOL, list_of(TOOL))
 
 
 def bad_pattern(written: str) -> str:
@@ -56,20 +56,18 @@ def _empty_range(value: Mapping[str, Any]) -> str:
     return "" if least <= most else f"no number is at least {least} and at most {most}"
 
 
-COUNT: Shape = Either(
-    (
-        whole(),
-        ListOf(whole()),
-        Fields(
-            "a range",
-            {
-                "at_least": (whole(), "The least number that counts."),
-                "at_most": (whole(), "The greatest number that counts."),
-            },
-            least=("at_least", "at_most"),
-            flaw=_empty_range,
-        ),
-    )
+COUNT = either(
+    whole(),
+    list_of(whole()),
+    mapping(
+        "a range",
+        {
+            "at_least": (whole(), "The least number that counts."),
+            "at_most": (whole(), "The greatest number that counts."),
+        },
+        least=("at_least", "at_most"),
+        flaw=_empty_range,
+    ),
 )
 
 
@@ -112,27 +110,23 @@ def _contradiction(value: Mapping[str, Any]) -> str:
     return "" if fits else f"the text of 'equals' is not one for {' and '.join(map(repr, others))}"
 
 
-_MATCHES: Mapping[str, tuple[Shape, str]] = {
+_MATCHES: Fields = {
     "contains": (WORDS, "Text that must stand in it; of a list, each."),
     "matches": (REGEX, "A regular expression (Python's) that must be found in it."),
     "equals": (TEXT, "The whole of it."),
 }
-MATCHER: Shape = Either(
-    (TEXT, Fields("a match", _MATCHES, least=tuple(_MATCHES), flaw=_contradiction))
-)
-_RESULT_MATCH: Mapping[str, tuple[Shape, str]] = {
+MATCHER = either(TEXT, mapping("a match", _MATCHES, least=tuple(_MATCHES), flaw=_contradiction))
+_RESULT_MATCH: Fields = {
     **_MATCHES,
     "tool": (TOOL, "The tool that answered."),
     "outcome": (
-        OneOf(("ok", "error")),
+        one_of("ok", "error"),
         "error: marked as an error, or its text begins with the word error.",
     ),
 }
-RESULT: Shape = Either(
-    (
-        OneOf(("any", "none")),
-        Fields("a result", _RESULT_MATCH, least=tuple(_RESULT_MATCH), flaw=_contradiction),
-    )
+RESULT = either(
+    one_of("any", "none"),
+    mapping("a result", _RESULT_MATCH, least=tuple(_RESULT_MATCH), flaw=_contradiction),
 )
 
 

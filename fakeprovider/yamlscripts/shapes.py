@@ -9,278 +9,66 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fakeprovider.yamlscripts.nodes import Node, Problems, walk
 
 Json: TypeAlias = dict[str, Any]
+Flaw: TypeAlias = Callable[[Any], str]
+"""What is wrong with a value, "" for nothing."""
 
 
 def _flawless(value: Any) -> str:
     return ""
 
 
-class Shape(ABC):
-    """What a value may be."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a value may be.
 
-    @abstractmethod
-    def says(self) -> str:
-        """In words, after "allowed:"."""
+    says: in words, after "allowed:". takes: whether a value is of this kind, well formed inside or
+    not. inside: notes every problem of a value that it takes. schema: as JSON Schema.
+    """
 
-    @abstractmethod
-    def takes(self, node: Node) -> bool:
-        """Whether the value is of this kind, well formed inside or not."""
-
-    @abstractmethod
-    def schema(self) -> Json:
-        """As JSON Schema."""
+    says: str
+    takes: Callable[[Node], bool]
+    inside: Callable[[Node, Problems], None]
+    schema: Json
 
     def check(self, node: Node, problems: Problems) -> None:
         """Note every problem of a value that it takes, and one of a value that it does not."""
         if self.takes(node):
-            self.check_inside(node, problems)
+            self.inside(node, problems)
         else:
-            self.refuse(node, problems)
-
-    @abstractmethod
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        """Note every problem of a value that it takes."""
-
-    def refuse(self, node: Node, problems: Problems, why: str = "") -> None:
-        """Note that the value is not one of these."""
-        reason = f": {why}" if why else ""
-        problems.add(node.line, f"found {node.described}; allowed: {self.says()}{reason}")
+            _refuse(self.says, node, problems)
 
 
-@dataclass(frozen=True)
-class Scalar(Shape):
-    """Text, numbers, true and false; `flaw` says what is wrong with one, "" for nothing."""
-
-    words: str
-    kinds: tuple[type, ...]
-    json: Json
-    flaw: Callable[[Any], str] = _flawless
-
-    def says(self) -> str:
-        return self.words
-
-    def takes(self, node: Node) -> bool:
-        return type(node.value) in self.kinds
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        if flaw := self.flaw(node.value):
-            self.refuse(node, problems, flaw)
-
-    def schema(self) -> Json:
-        return dict(self.json)
+def _refuse(allowed: str, node: Node, problems: Problems) -> None:
+    problems.add(node.line, f"found {node.described}; allowed: {allowed}")
 
 
-@dataclass(frozen=True)
-class Anything(Shape):
-    """Any value that is one in JSON; `flaw` says what is wrong with a text in it."""
-
-    words: str = "anything"
-    flaw: Callable[[str], str] = _flawless
-
-    def says(self) -> str:
-        return self.words
-
-    def takes(self, node: Node) -> bool:
-        return True
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        inner_nodes = list(walk(node))
-        for inner in inner_nodes:
-            if isinstance(inner.value, float) and not math.isfinite(inner.value):
-                problems.add(inner.line, f"found {inner.described}; JSON has no such number")
-        for inner in inner_nodes:
-            if isinstance(inner.value, str) and (flaw := self.flaw(inner.value)):
-                problems.add(inner.line, flaw)
-
-    def schema(self) -> Json:
-        return {}
+def _is(*kinds: type) -> Callable[[Node], bool]:
+    return lambda node: type(node.value) in kinds
 
 
-@dataclass(frozen=True)
-class OneOf(Shape):
-    """One of some words."""
+def _scalar(words: str, kinds: tuple[type, ...], schema: Json, flaw: Flaw = _flawless) -> Shape:
+    """Text, numbers, true and false."""
 
-    words: Sequence[str]
+    def inside(node: Node, problems: Problems) -> None:
+        if why := flaw(node.value):
+            _refuse(f"{words}: {why}", node, problems)
 
-    def says(self) -> str:
-        return " | ".join(self.words)
-
-    def takes(self, node: Node) -> bool:
-        return isinstance(node.value, str)
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        if node.value not in self.words:
-            self.refuse(node, problems)
-
-    def schema(self) -> Json:
-        return {"enum": list(self.words)}
+    return Shape(words, _is(*kinds), inside, schema)
 
 
-@dataclass(frozen=True)
-class ListOf(Shape):
-    """A list, at least `least` long."""
-
-    inner: Shape
-    least: int = 1
-
-    def says(self) -> str:
-        return f"a list of ({self.inner.says()})"
-
-    def takes(self, node: Node) -> bool:
-        return isinstance(node.value, list)
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        count = len(node.items)
-        if count < self.least:
-            problems.add(node.line, f"the list has {count}; allowed: {self.least} or more")
-        for item in node.items:
-            self.inner.check(item, problems)
-
-    def schema(self) -> Json:
-        return {"type": "array", "minItems": self.least, "items": self.inner.schema()}
-
-
-@dataclass(frozen=True)
-class MapOf(Shape):
-    """A mapping with any keys."""
-
-    inner: Shape
-    words: str
-
-    def says(self) -> str:
-        return self.words
-
-    def takes(self, node: Node) -> bool:
-        return isinstance(node.value, dict)
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        for inner in node.fields.values():
-            self.inner.check(inner, problems)
-
-    def schema(self) -> Json:
-        return {"type": "object", "additionalProperties": self.inner.schema()}
-
-
-@dataclass(frozen=True)
-class Fields(Shape):
-    """A mapping with named keys.
-
-    `needs` are those it must have, `least` those of which it must have one; `flaw` says what is
-    wrong with values that are right each by itself, "" for nothing.
-    """
-
-    name: str
-    fields: Mapping[str, tuple[Shape, str]]
-    needs: tuple[str, ...] = ()
-    least: tuple[str, ...] = ()
-    flaw: Callable[[Mapping[str, Any]], str] = _flawless
-
-    def says(self) -> str:
-        return f"{self.name} (a mapping with {', '.join(self.fields)})"
-
-    def takes(self, node: Node) -> bool:
-        return isinstance(node.value, dict)
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        before = len(problems.noted)
-        unknown = [key for key in node.fields if key not in self.fields]
-        for key, inner in node.fields.items():
-            if key in unknown:
-                problems.add(node.key_lines[key], self._unknown(key))
-            else:
-                self.fields[key][0].check(inner, problems)
-        for key in self.needs:
-            if key not in node.fields:
-                problems.add(node.line, f"{self.name} lacks {key!r}")
-        lacking = self.least and not any(key in node.fields for key in self.least)
-        if lacking and not unknown:  # else the unknown key says enough
-            problems.add(node.line, f"{self.name} needs at least one of {', '.join(self.least)}")
-        if len(problems.noted) == before and (flaw := self.flaw(node.value)):
-            problems.add(node.line, flaw)
-
-    def _unknown(self, key: str) -> str:
-        near = difflib.get_close_matches(key, self.fields, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        return f"unknown key {key!r} in {self.name}{hint}; allowed: {', '.join(self.fields)}"
-
-    def schema(self) -> Json:
-        described = {
-            key: {**shape.schema(), "description": text}
-            for key, (shape, text) in self.fields.items()
-        }
-        schema: Json = {"type": "object", "properties": described, "additionalProperties": False}
-        if self.needs:
-            schema["required"] = list(self.needs)
-        if self.least:
-            schema["anyOf"] = [{"required": [key]} for key in self.least]
-        return schema
-
-
-@dataclass(frozen=True)
-class Either(Shape):
-    """The first of several shapes that takes the value."""
-
-    shapes: tuple[Shape, ...]
-
-    def says(self) -> str:
-        return ", or ".join(shape.says() for shape in self.shapes)
-
-    def takes(self, node: Node) -> bool:
-        return any(shape.takes(node) for shape in self.shapes)
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        taking = [shape for shape in self.shapes if shape.takes(node)]
-        for shape in taking:
-            trial = Problems(problems.file)
-            shape.check_inside(node, trial)
-            if not trial.noted:
-                return
-        if len(taking) > 1 or not (node.items or node.fields):
-            self.refuse(node, problems)
-        else:
-            problems.noted += trial.noted
-
-    def schema(self) -> Json:
-        return {"anyOf": [shape.schema() for shape in self.shapes]}
-
-
-@dataclass(frozen=True)
-class Named(Shape):
-    """A shape that is referred to by name, so that it may contain itself."""
-
-    name: str
-    get: Callable[[], Shape]
-
-    def says(self) -> str:
-        return self.name.replace("_", " ")
-
-    def takes(self, node: Node) -> bool:
-        return self.get().takes(node)
-
-    def check(self, node: Node, problems: Problems) -> None:
-        self.get().check(node, problems)
-
-    def check_inside(self, node: Node, problems: Problems) -> None:
-        self.get().check_inside(node, problems)
-
-    def schema(self) -> Json:
-        return {"$ref": f"#/$defs/{self.name}"}
-
-
-def text(words: str = "text", flaw: Callable[[str], str] = _flawless, **json: Any) -> Scalar:
+def text(words: str = "text", flaw: Flaw = _flawless, **schema: Any) -> Shape:
     """Text; YAML's numbers and booleans must be quoted to be text."""
-    return Scalar(words, (str,), {"type": "string", **json}, flaw)
+    return _scalar(words, (str,), {"type": "string", **schema}, flaw)
 
 
-def pattern(words: str, expression: str) -> Scalar:
+def pattern(words: str, expression: str) -> Shape:
     """Text that a regular expression matches whole."""
     compiled = re.compile(expression)
     return text(
@@ -290,30 +78,174 @@ def pattern(words: str, expression: str) -> Scalar:
     )
 
 
-_MOST = 2**53 - 1
-"""Greater numbers lose digits where numbers are floats, as in JavaScript."""
-
-
-def whole(least: int = 0) -> Scalar:
-    """A whole number that JSON can carry everywhere."""
-    bounds = {"minimum": least, "maximum": _MOST}
-    return _numeric(
-        f"a whole number of {least} or more", (int,), {"type": "integer", **bounds}, least, _MOST
-    )
-
-
-def number(words: str, least: float, most: float = math.inf) -> Scalar:
-    """A number from `least` to `most`."""
-    bounds: Json = {"minimum": least} if most == math.inf else {"minimum": least, "maximum": most}
-    return _numeric(words, (int, float), {"type": "number", **bounds}, least, most)
-
-
-def _numeric(
-    words: str, kinds: tuple[type, ...], schema: Json, least: float, most: float
-) -> Scalar:
-    return Scalar(
+def _number(words: str, kinds: tuple[type, ...], schema: Json, least: float, most: float) -> Shape:
+    return _scalar(
         words, kinds, schema, lambda value: "" if least <= value <= most else "this is outside"
     )
 
 
-YES_OR_NO = Scalar("true or false", (bool,), {"type": "boolean"})
+_MOST = 2**53 - 1
+"""Greater numbers lose digits where numbers are floats, as in JavaScript."""
+
+
+def whole(least: int = 0) -> Shape:
+    """A whole number that JSON can carry everywhere."""
+    schema = {"type": "integer", "minimum": least, "maximum": _MOST}
+    return _number(f"a whole number of {least} or more", (int,), schema, least, _MOST)
+
+
+def number(words: str, least: float, most: float = math.inf) -> Shape:
+    """A number from `least` to `most`."""
+    bounds: Json = {"minimum": least} if most == math.inf else {"minimum": least, "maximum": most}
+    return _number(words, (int, float), {"type": "number", **bounds}, least, most)
+
+
+YES_OR_NO = _scalar("true or false", (bool,), {"type": "boolean"})
+
+
+def anything(words: str = "anything", flaw: Flaw = _flawless) -> Shape:
+    """Any value that is one in JSON; `flaw` says what is wrong with a text in it."""
+
+    def inside(node: Node, problems: Problems) -> None:
+        nodes = list(walk(node))
+        for inner in nodes:
+            if isinstance(inner.value, float) and not math.isfinite(inner.value):
+                problems.add(inner.line, f"found {inner.described}; JSON has no such number")
+        for inner in nodes:
+            if isinstance(inner.value, str) and (why := flaw(inner.value)):
+                problems.add(inner.line, why)
+
+    return Shape(words, lambda node: True, inside, {})
+
+
+def one_of(*words: str) -> Shape:
+    """One of some words."""
+
+    def inside(node: Node, problems: Problems) -> None:
+        if node.value not in words:
+            _refuse(" | ".join(words), node, problems)
+
+    return Shape(" | ".join(words), _is(str), inside, {"enum": list(words)})
+
+
+def list_of(item: Shape, least: int = 1) -> Shape:
+    """A list, at least `least` long."""
+
+    def inside(node: Node, problems: Problems) -> None:
+        count = len(node.items)
+        if count < least:
+            problems.add(node.line, f"the list has {count}; allowed: {least} or more")
+        for inner in node.items:
+            item.check(inner, problems)
+
+    schema = {"type": "array", "minItems": least, "items": item.schema}
+    return Shape(f"a list of ({item.says})", _is(list), inside, schema)
+
+
+def map_of(value: Shape, words: str) -> Shape:
+    """A mapping with any keys."""
+
+    def inside(node: Node, problems: Problems) -> None:
+        for inner in node.fields.values():
+            value.check(inner, problems)
+
+    return Shape(words, _is(dict), inside, {"type": "object", "additionalProperties": value.schema})
+
+
+Fields: TypeAlias = Mapping[str, tuple[Shape, str]]
+"""The values of a mapping by key, each with what it means, in a line."""
+
+
+def mapping(
+    name: str,
+    fields: Fields,
+    needs: tuple[str, ...] = (),
+    least: tuple[str, ...] = (),
+    flaw: Flaw = _flawless,
+) -> Shape:
+    """A mapping with named keys.
+
+    `needs` are those it must have, `least` those of which it must have one; `flaw` says what is
+    wrong with values that are right each by itself.
+    """
+    keys = ", ".join(fields)
+
+    def inside(node: Node, problems: Problems) -> None:
+        before = len(problems.noted)
+        for key, inner in node.fields.items():
+            if key in fields:
+                fields[key][0].check(inner, problems)
+            else:
+                unknown = f"unknown key {key!r} in {name}{_nearest(key, fields)}; allowed: {keys}"
+                problems.add(node.key_lines[key], unknown)
+        for key in needs:
+            if key not in node.fields:
+                problems.add(node.line, f"{name} lacks {key!r}")
+        lacks_all = least and not any(key in node.fields for key in least)
+        if lacks_all and all(key in fields for key in node.fields):  # else that says enough
+            problems.add(node.line, f"{name} needs at least one of {', '.join(least)}")
+        if len(problems.noted) == before and (why := flaw(node.value)):
+            problems.add(node.line, why)
+
+    says = f"{name} (a mapping with {keys})"
+    return Shape(says, _is(dict), inside, _mapping_schema(fields, needs, least))
+
+
+def _nearest(key: str, fields: Fields) -> str:
+    near = difflib.get_close_matches(key, fields, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _mapping_schema(fields: Fields, needs: tuple[str, ...], least: tuple[str, ...]) -> Json:
+    described = {
+        key: {**shape.schema, "description": about} for key, (shape, about) in fields.items()
+    }
+    schema: Json = {"type": "object", "properties": described, "additionalProperties": False}
+    if needs:
+        schema["required"] = list(needs)
+    if least:
+        schema["anyOf"] = [{"required": [key]} for key in least]
+    return schema
+
+
+def either(*shapes: Shape) -> Shape:
+    """The first of several shapes that takes the value."""
+    says = ", or ".join(shape.says for shape in shapes)
+
+    def inside(node: Node, problems: Problems) -> None:
+        taking = [shape for shape in shapes if shape.takes(node)]
+        for shape in taking:
+            trial = Problems(problems.file)
+            shape.inside(node, trial)
+            if not trial.noted:
+                return
+        if len(taking) > 1 or not (node.items or node.fields):
+            _refuse(says, node, problems)
+        else:
+            problems.noted += trial.noted
+
+    return Shape(
+        says,
+        lambda node: any(shape.takes(node) for shape in shapes),
+        inside,
+        {"anyOf": [shape.schema for shape in shapes]},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Named(Shape):
+    get: Callable[[], Shape]
+
+    def check(self, node: Node, problems: Problems) -> None:
+        self.get().check(node, problems)
+
+
+def named(name: str, get: Callable[[], Shape]) -> Shape:
+    """A shape that is referred to by name, so that it may contain itself."""
+    return _Named(
+        name.replace("_", " "),
+        lambda node: get().takes(node),
+        lambda node, problems: get().inside(node, problems),
+        {"$ref": f"#/$defs/{name}"},
+        get,
+    )
