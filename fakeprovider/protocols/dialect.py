@@ -62,7 +62,7 @@ Aside: TypeAlias = Callable[[bytes, Memory, str, Recount], tuple[Conversation | 
 class Dialect:
     """One wire protocol.
 
-    `name` is its name in the journal, in the strict table and in `--fault` messages; `vendor` is
+    `name` is its name in the journal; `vendor` is
     whose service speaks it. It answers replies at `paths` and what needs no script at `asides`,
     both below a base URL that ends in `/v1` or not. Only its clients send `client_header` (None: it
     has no such header). `position_field` is where an event says which part of the reply it belongs
@@ -76,6 +76,10 @@ class Dialect:
     paths: tuple[str, ...]
     token_names: TokenNames
     requests_left_header: str
+    refused: frozenset[str]
+    """The flaws of a transcript that the service refuses."""
+    noted: frozenset[str]
+    """The flaws that are accepted with a note in the journal."""
     parse: Parse
     """The conversation in a request body."""
     refuse: Callable[[Violation], ApiError]

@@ -19,6 +19,45 @@ VENDOR: Final = "openai"
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 REQUESTS_LEFT: Final = "x-ratelimit-remaining-requests"
 
+REFUSED: Final = frozenset(
+    {
+        # A call without a result before the next message, or at the end.
+        # chat: QwenLM/qwen-code#315, charmbracelet/crush#529;
+        # responses: router-for-me/CLIProxyAPI#2368.
+        "unanswered_call",
+        # A result without a call before it.
+        # chat: tidyverse/ellmer#459; responses: microsoft/vscode#320060.
+        "orphan_result",
+        # Two results for one call.
+        # chat: agno-agi/agno#5116; responses: NousResearch/hermes-agent#111443.
+        "second_result",
+        # Two calls with one id in one turn. In different turns both are known to take it, from
+        # clients that count their ids per turn.
+        # chat: openclaw/openclaw#47136; responses: earendil-works/pi#9057, openai/gpt-oss#309.
+        "twice_in_turn",
+        # A call id over 40 characters (chat: camel-ai/camel#2215) or over 64
+        # (responses: AnswerDotAI/fastllm#45, V1ki/dsh-plugin-subscriptions#29).
+        "call_id_too_long",
+        # A tool name outside [a-zA-Z0-9_-] or over 64 characters: the reference of
+        # `tools[].function.name` and `tools[].name`.
+        "tool_name",
+    }
+)
+"""Flaws of a transcript that both services refuse, with documentation or a public report."""
+
+NOTED: Final = frozenset(
+    {
+        # A call of a tool that is not offered now: no report of a refusal is known.
+        "not_offered",
+        # Arguments that are not JSON.
+        "arguments_not_json",
+        # Two of the tools offered have one name. OpenAI's models were seen to take it
+        # (eclipse-theia/theia#16122); xAI's Responses refuse it (justrach/codegraff#505).
+        "tool_twice",
+    }
+)
+"""Flaws that are accepted with a note."""
+
 STREAM_ERRORS: Final = {
     "overloaded": "server_error",
     "server": "server_error",

@@ -14,7 +14,6 @@ from fakeprovider.conversation import NOWHERE, Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.fitting.tool_choice import Choice
 from fakeprovider.parsing.caches import Memory
-from fakeprovider.parsing.strict import RULES
 from fakeprovider.protocols.chat.dialect import CHAT
 from fakeprovider.protocols.dialect import DIALECTS, Dialect
 from fakeprovider.protocols.messages.dialect import MESSAGES
@@ -361,13 +360,13 @@ def test_a_choice_of_a_tool_that_the_service_runs_is_none_of_the_scripts() -> No
 
 
 def test_every_refusal_of_the_table_has_a_transcript_here() -> None:
-    cells = {(rule, name) for rule, cell in RULES.items() for name in cell.refused_by}
+    cells = {(rule, name) for name, dialect in DIALECTS.items() for rule in dialect.refused}
     shown = {(rule, dialect.name) for dialect, rule, _, _ in (*REFUSED, *BAD_REQUESTS)}
     assert cells == shown
 
 
 def test_every_note_of_the_table_has_a_transcript_here() -> None:
-    cells = {(rule, name) for rule, cell in RULES.items() for name in cell.noted_by}
+    cells = {(rule, name) for name, dialect in DIALECTS.items() for rule in dialect.noted}
     shown = {(note, dialect.name) for dialect, note, _ in (*LEGAL, *GOOD_REQUESTS) if note}
     assert cells == shown
 

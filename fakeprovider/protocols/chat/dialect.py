@@ -29,6 +29,13 @@ from fakeprovider.protocols.openai import STREAM_ERRORS, check_tool_name, missin
 
 NAME: Final = "chat"
 
+_REFUSED = openai.REFUSED | {
+    # An assistant message with null content and no calls.
+    # vercel/ai#14950, run-llama/llama_index#17555.
+    "null_content",
+    # `tool_calls: []`: openai/openai-node#1341, openai/openai-python#2061.
+    "empty_tool_calls",
+}
 _MOST_CHOICES = 128  # the reference's limit of `n`
 _MOST_STOPS = 4  # and of `stop`
 _NULL = msgspec.Raw(b"null")
@@ -131,7 +138,7 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     )
     choice = _function_choice(request) if legacy else _tool_choice(request)
     names = [tool.name for tool in tools]
-    violations, notes = judge((*finish(state, names), *names_twice(names)), NAME)
+    violations, notes = judge((*finish(state, names), *names_twice(names)), _REFUSED, openai.NOTED)
     return Conversation(
         model=request.model or model,
         messages=state.messages,
@@ -261,6 +268,8 @@ CHAT = DIALECTS.add(
         asides={"/embeddings": embeddings.answer},
         token_names=TokenNames("prompt_tokens", "completion_tokens", "total_tokens"),
         requests_left_header=openai.REQUESTS_LEFT,
+        refused=_REFUSED,
+        noted=openai.NOTED,
         parse=parse,
         refuse=_refuse,
         render_whole=render_whole,

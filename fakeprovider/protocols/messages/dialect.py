@@ -16,9 +16,10 @@ from fakeprovider.parsing.fold import Entry, State, finish
 from fakeprovider.parsing.json_body import decode
 from fakeprovider.parsing.prompt_cache import Mark
 from fakeprovider.parsing.request_reader import Form, Transcript, read
-from fakeprovider.parsing.strict import judge, names_twice, thinking_budget, too_many_marks
+from fakeprovider.parsing.strict import judge, names_twice
 from fakeprovider.parsing.tool_parsing import read_tools
 from fakeprovider.protocols import anthropic
+from fakeprovider.protocols.anthropic import thinking_budget, too_many_marks
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
 from fakeprovider.protocols.messages.history import TOOL_NAME, parse_message, parse_system
 from fakeprovider.protocols.messages.rendering import (
@@ -116,11 +117,7 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     if request.max_tokens < 1:
         raise invalid("Input should be greater than or equal to 1.", "max_tokens", "invalid_value")
     form = request.output_format or (request.output_config and request.output_config.format)
-    options: dict[str, Any] = {
-        "stop": tuple(word for word in request.stop_sequences or () if word),
-        "thinking": bool(request.thinking and request.thinking.type != "disabled"),
-        "json_schema": form.schema if form and form.type == "json_schema" else None,
-    }
+    thinking = bool(request.thinking and request.thinking.type != "disabled")
     return _conversation(
         body,
         transcript,
@@ -128,7 +125,11 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
         _choice(request.tool_choice or ToolChoice()),
         max_output=request.max_tokens,
         stream=bool(request.stream),
-        **options,
+        stop=tuple(word for word in request.stop_sequences or () if word),
+        thinking=thinking,
+        unthought=_unthought(transcript.state) if thinking else None,
+        json_schema=form.schema if form and form.type == "json_schema" else None,
+        cache_mark=_mark(request, body),
     )
 
 
@@ -152,18 +153,15 @@ def _conversation(
     stream: bool = False,
     **options: Any,
 ) -> Conversation:
-    request: Countable = transcript.request
-    if bytes(request.thread) != b"null":
-        raise _no_threads()
-    state = transcript.state
-    if not state.messages:
-        raise invalid("at least one message is required", "messages", "empty_array")
+    """The conversation, with what a count of tokens needs of a request, and further `options`."""
+    request, state = transcript.request, transcript.state
+    _check(request, state)
     system = _system(bytes(request.system), memory)
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     fixed = tool_tokens + sum(map(_inner, system))
     choice = _ours(choice, tools, bytes(request.tools))
     flaws = (*_flaws(state, system, tools), *too_many_marks(body), *_budget(request, tools))
-    violations, notes = judge(flaws, NAME)
+    violations, notes = judge(flaws, anthropic.REFUSED, anthropic.NOTED)
     paused = _paused(state.messages)
     position = state.position - len(paused)
     return Conversation(
@@ -181,8 +179,6 @@ def _conversation(
             "choice": choice,
             "offered": tools,
             "searches_done": sum(paused),
-            "unthought": _unthought(state) if options.get("thinking") else None,
-            "cache_mark": _mark(request, body),
             "tool_tokens": tool_tokens,
             "fixed_tokens": fixed,
             **options,
@@ -191,6 +187,13 @@ def _conversation(
         sent_before=state.sent + fixed if state.sent else 0,
         history=state.history,
     )
+
+
+def _check(request: Countable, state: State) -> None:
+    if bytes(request.thread) != b"null":
+        raise _no_threads()
+    if not state.messages:
+        raise invalid("at least one message is required", "messages", "empty_array")
 
 
 def _refuse(violation: Violation) -> ApiError:
@@ -308,6 +311,8 @@ MESSAGES = DIALECTS.add(
         requests_left_header=anthropic.REQUESTS_LEFT,
         client_header=anthropic.CLIENT_HEADER,
         position_field="index",
+        refused=anthropic.REFUSED,
+        noted=anthropic.NOTED,
         parse=parse,
         refuse=_refuse,
         render_whole=render_whole,

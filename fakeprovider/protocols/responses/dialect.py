@@ -173,7 +173,9 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
     choice = _choice(request)
     fixed = tool_tokens + sum(map(_inner, told))
     names = [tool.name for tool in tools]
-    violations, notes = judge((*finish(state, names), *names_twice(names)), NAME)
+    violations, notes = judge(
+        (*finish(state, names), *names_twice(names)), openai.REFUSED, openai.NOTED
+    )
     return {
         "model": request.model or model,
         "messages": (*(entry.message for entry in told), *state.messages),
@@ -329,6 +331,8 @@ RESPONSES = DIALECTS.add(
         requests_left_header=openai.REQUESTS_LEFT,
         position_field="output_index",
         says_finish=False,
+        refused=openai.REFUSED,
+        noted=openai.NOTED,
         parse=parse,
         refuse=_refuse,
         render_whole=_render_whole,
