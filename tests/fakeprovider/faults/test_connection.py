@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from faulty_replies import Heard, Post, RequestBody, Send
 
 from fakeprovider.delivery.steps import Piece
 from fakeprovider.server import Server
@@ -18,12 +19,10 @@ EACH = pytest.mark.parametrize("dialect", DIALECTS)
 
 
 @pytest.fixture
-def posted(
-    raw: Callable[..., Any], request_body: Callable[..., dict[str, Any]]
-) -> Callable[..., Any]:
+def posted(raw: Post, request_body: RequestBody) -> Callable[..., Heard]:
     """Posts a request whose reply has a fault."""
 
-    def post(dialect: str, fault: str, stream: bool, seconds: float = 5.0) -> Any:
+    def post(dialect: str, fault: str, stream: bool, seconds: float = 5.0) -> Heard:
         path = f"/~{dialect}{stream}/both;fault={fault}/v1{PATHS[dialect]}"
         return raw(path, request_body(dialect, stream), seconds)
 
@@ -33,7 +32,7 @@ def posted(
 @EACH
 @FORMS
 def test_reset_is_a_real_rst_after_the_request_and_before_any_byte(
-    posted: Callable[..., Any], dialect: str, stream: bool
+    posted: Callable[..., Heard], dialect: str, stream: bool
 ) -> None:
     heard = posted(dialect, "reset", stream)
     assert (heard.data, heard.end) == (b"", "reset")
@@ -42,7 +41,7 @@ def test_reset_is_a_real_rst_after_the_request_and_before_any_byte(
 @EACH
 @FORMS
 def test_a_body_that_is_closed_in_the_middle_ends_with_fin_and_is_short(
-    posted: Callable[..., Any], dialect: str, stream: bool
+    posted: Callable[..., Heard], dialect: str, stream: bool
 ) -> None:
     heard = posted(dialect, "close_mid_body,at=0.5", stream)
     assert heard.head.startswith(b"HTTP/1.1 200")
@@ -53,7 +52,7 @@ def test_a_body_that_is_closed_in_the_middle_ends_with_fin_and_is_short(
 @EACH
 @FORMS
 def test_a_body_that_is_reset_in_the_middle_ends_with_rst_after_what_was_sent(
-    posted: Callable[..., Any], dialect: str, stream: bool
+    posted: Callable[..., Heard], dialect: str, stream: bool
 ) -> None:
     heard = posted(dialect, "reset_mid_body,at=0.5", stream)
     assert heard.head.startswith(b"HTTP/1.1 200")
@@ -74,7 +73,7 @@ def assert_short(heard: Any, stream: bool) -> None:
 @EACH
 @FORMS
 def test_a_hang_before_headers_sends_nothing_until_the_client_gives_up(
-    posted: Callable[..., Any], server: Server, dialect: str, stream: bool
+    posted: Callable[..., Heard], server: Server, dialect: str, stream: bool
 ) -> None:
     heard = posted(dialect, "hang_before_headers", stream, seconds=0.1)
     assert (heard.data, heard.end) == (b"", "open")
@@ -86,7 +85,7 @@ def test_a_hang_before_headers_sends_nothing_until_the_client_gives_up(
 @EACH
 @FORMS
 def test_a_hang_after_headers_sends_them_and_nothing_else(
-    posted: Callable[..., Any], server: Server, dialect: str, stream: bool
+    posted: Callable[..., Heard], server: Server, dialect: str, stream: bool
 ) -> None:
     heard = posted(dialect, "hang_after_headers", stream, seconds=0.1)
     assert heard.head.startswith(b"HTTP/1.1 200")
@@ -107,7 +106,7 @@ def journaled(server: Server, run: str, fault: str) -> Any:
 @EACH
 @pytest.mark.parametrize("name", ["hang_before_headers", "hang_after_headers"])
 def test_a_hang_that_ends_is_followed_by_the_whole_reply(
-    sent: Callable[..., Any], dialect: str, name: str
+    sent: Send, dialect: str, name: str
 ) -> None:
     found, legal = sent(dialect, f"{name},seconds=7"), sent(dialect)
     assert found.held == 7
@@ -117,9 +116,7 @@ def test_a_hang_that_ends_is_followed_by_the_whole_reply(
 
 @EACH
 @FORMS
-def test_a_slow_body_comes_in_pieces_with_gaps(
-    sent: Callable[..., Any], dialect: str, stream: bool
-) -> None:
+def test_a_slow_body_comes_in_pieces_with_gaps(sent: Send, dialect: str, stream: bool) -> None:
     found, legal = (
         sent(dialect, "slow_body,bytes=10,gap=0.5", stream=stream),
         sent(dialect, stream=stream),
@@ -130,7 +127,7 @@ def test_a_slow_body_comes_in_pieces_with_gaps(
     assert found.held == 0.5 * len(pieces)
 
 
-def test_a_slow_body_is_slow_on_the_wire(posted: Callable[..., Any]) -> None:
+def test_a_slow_body_is_slow_on_the_wire(posted: Callable[..., Heard]) -> None:
     begun = time.perf_counter()
     posted("chat", "slow_body,bytes=200,gap=0.05", False, seconds=0.5)
     assert time.perf_counter() - begun > 0.2
@@ -139,7 +136,7 @@ def test_a_slow_body_is_slow_on_the_wire(posted: Callable[..., Any]) -> None:
 @EACH
 @FORMS
 def test_a_connection_may_be_closed_unannounced_after_a_whole_reply(
-    posted: Callable[..., Any], sent: Callable[..., Any], dialect: str, stream: bool
+    posted: Callable[..., Heard], sent: Send, dialect: str, stream: bool
 ) -> None:
     heard = posted(dialect, "close_after", stream)
     assert heard.end == "eof"
@@ -152,7 +149,7 @@ def test_a_connection_may_be_closed_unannounced_after_a_whole_reply(
 
 @EACH
 def test_a_stream_may_be_held_open_after_its_last_event(
-    posted: Callable[..., Any], sent: Callable[..., Any], dialect: str
+    posted: Callable[..., Heard], sent: Send, dialect: str
 ) -> None:
     heard = posted(dialect, "hold_open", True, seconds=0.2)
     assert heard.end == "open"
@@ -161,9 +158,7 @@ def test_a_stream_may_be_held_open_after_its_last_event(
     assert last in heard.body
 
 
-def test_without_a_fault_the_connection_stays_open(
-    raw: Callable[..., Any], request_body: Callable[..., dict[str, Any]]
-) -> None:
+def test_without_a_fault_the_connection_stays_open(raw: Post, request_body: RequestBody) -> None:
     """The control: what the other tests see as an end is the fault's doing."""
     heard = raw("/both/v1/chat/completions", request_body("chat"), 0.1)
     assert heard.end == "open"

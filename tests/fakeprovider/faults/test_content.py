@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from faulty_replies import RequestBody, Send, Sent
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.replies import Fault, Reply, Text, ToolCall
@@ -17,7 +17,7 @@ DIALECTS = ["chat", "messages", "responses"]
 EACH = pytest.mark.parametrize("dialect", DIALECTS)
 
 
-def said(found: Any) -> tuple[str, list[tuple[str, str, Any]], str]:
+def said(found: Sent) -> tuple[str, list[tuple[str, str, Any]], str]:
     """Text, calls (id, name, arguments) and finish of a reply that is not streamed."""
     data = found.json
     if found.dialect == "chat":
@@ -45,7 +45,7 @@ ASKED = {"chat": "tool_calls", "messages": "tool_use", "responses": "completed"}
 CUT = {"chat": "length", "messages": "max_tokens", "responses": "incomplete"}
 
 
-def streamed_alike(sent: Callable[..., Any], dialect: str, fault: str, **rest: Any) -> None:
+def streamed_alike(sent: Send, dialect: str, fault: str, **rest: Any) -> None:
     """The stream carries the same words and reasons as the whole reply."""
     whole, stream = sent(dialect, fault, **rest), sent(dialect, fault, stream=True, **rest)
     assert whole.exchange.usage == stream.exchange.usage
@@ -54,7 +54,7 @@ def streamed_alike(sent: Callable[..., Any], dialect: str, fault: str, **rest: A
 
 
 @EACH
-def test_a_reply_may_be_empty(sent: Callable[..., Any], dialect: str) -> None:
+def test_a_reply_may_be_empty(sent: Send, dialect: str) -> None:
     text, calls, finish = said(sent(dialect, "empty_reply"))
     assert (text, calls, finish) == ("", [], STOPPED[dialect])
     assert sent(dialect, "empty_reply").exchange.said == 0
@@ -62,16 +62,14 @@ def test_a_reply_may_be_empty(sent: Callable[..., Any], dialect: str) -> None:
 
 
 @EACH
-def test_a_reply_may_be_white_space(sent: Callable[..., Any], dialect: str) -> None:
+def test_a_reply_may_be_white_space(sent: Send, dialect: str) -> None:
     assert said(sent(dialect, "whitespace_reply")) == ("\n \n", [], STOPPED[dialect])
     streamed_alike(sent, dialect, "whitespace_reply")
 
 
 @EACH
 @pytest.mark.parametrize("finish", ["stop", "length"])
-def test_a_reply_may_be_reasoning_and_nothing_else(
-    sent: Callable[..., Any], dialect: str, finish: str
-) -> None:
+def test_a_reply_may_be_reasoning_and_nothing_else(sent: Send, dialect: str, finish: str) -> None:
     found = sent(dialect, f"reasoning_only,finish={finish}")
     text, calls, reason = said(found)
     assert (text, calls) == ("", [])
@@ -81,7 +79,7 @@ def test_a_reply_may_be_reasoning_and_nothing_else(
 
 
 @EACH
-def test_prose_may_come_where_json_was_asked_for(sent: Callable[..., Any], dialect: str) -> None:
+def test_prose_may_come_where_json_was_asked_for(sent: Send, dialect: str) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     formats: dict[str, Any] = {
         "chat": {
@@ -99,7 +97,7 @@ def test_prose_may_come_where_json_was_asked_for(sent: Callable[..., Any], diale
 
 
 @EACH
-def test_text_may_be_huge(sent: Callable[..., Any], dialect: str) -> None:
+def test_text_may_be_huge(sent: Send, dialect: str) -> None:
     text, calls, _ = said(sent(dialect, "huge_text,chars=100000", **cap(dialect, 10**6)))
     assert len(text) == 100_000
     assert len(calls) == 2
@@ -115,7 +113,7 @@ def cap(dialect: str, tokens: int) -> dict[str, int]:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("place", ["text", "arguments"])
 def test_half_a_surrogate_pair_comes_as_a_json_escape(
-    sent: Callable[..., Any], dialect: str, stream: bool, place: str
+    sent: Send, dialect: str, stream: bool, place: str
 ) -> None:
     found = sent(dialect, f"lone_surrogate,place={place}", stream=stream)
     assert rb"\ud83d" in found.body
@@ -126,7 +124,7 @@ def test_half_a_surrogate_pair_comes_as_a_json_escape(
 
 
 @EACH
-def test_output_may_go_past_the_cap_and_be_billed(sent: Callable[..., Any], dialect: str) -> None:
+def test_output_may_go_past_the_cap_and_be_billed(sent: Send, dialect: str) -> None:
     limit = cap(dialect, 60)
     assert sent(dialect, **limit).exchange.usage.completion_tokens <= 60
     found = sent(dialect, "past_max_tokens,by=15", **limit)
@@ -137,14 +135,14 @@ def test_output_may_go_past_the_cap_and_be_billed(sent: Callable[..., Any], dial
     assert len(said(sent(dialect, "past_max_tokens", **tiny))[1]) == 2
 
 
-def test_without_a_cap_there_is_none_to_pass(sent: Callable[..., Any]) -> None:
+def test_without_a_cap_there_is_none_to_pass(sent: Send) -> None:
     found = sent("chat", "past_max_tokens")
     assert found.body == sent("chat").body
     assert found.exchange.notes[-1].detail == "past_max_tokens: it needs a cap on output"
 
 
 @EACH
-def test_the_finish_reason_may_disagree(sent: Callable[..., Any], dialect: str) -> None:
+def test_the_finish_reason_may_disagree(sent: Send, dialect: str) -> None:
     _, calls, finish = said(sent(dialect, "finish_disagrees"))
     assert len(calls) == 2
     assert finish == (CUT if dialect == "responses" else STOPPED)[dialect]
@@ -156,7 +154,7 @@ def test_the_finish_reason_may_disagree(sent: Callable[..., Any], dialect: str) 
 
 
 @pytest.mark.parametrize("dialect", ["chat", "messages"])
-def test_calls_may_be_announced_and_absent(sent: Callable[..., Any], dialect: str) -> None:
+def test_calls_may_be_announced_and_absent(sent: Send, dialect: str) -> None:
     text, calls, finish = said(sent(dialect, "calls_absent"))
     assert (text, calls) == ("Let me look at both of them.", [])
     assert finish == ASKED[dialect]
@@ -164,13 +162,13 @@ def test_calls_may_be_announced_and_absent(sent: Callable[..., Any], dialect: st
 
 
 @EACH
-def test_another_model_may_answer(sent: Callable[..., Any], dialect: str) -> None:
+def test_another_model_may_answer(sent: Send, dialect: str) -> None:
     assert sent(dialect).json["model"] == "m"
     assert sent(dialect, "other_model,model=cheaper").json["model"] == "cheaper"
 
 
 def test_reasoning_must_come_back_where_it_is_required(
-    sent: Callable[..., Any], request_body: Callable[..., dict[str, Any]]
+    sent: Send, request_body: RequestBody
 ) -> None:
     first = sent("chat", "reasoning_required").json["choices"][0]["message"]
     assert first["reasoning_content"] == "This needs a tool."
@@ -191,7 +189,7 @@ def test_reasoning_must_come_back_where_it_is_required(
 
 
 @EACH
-def test_arguments_may_be_no_json(sent: Callable[..., Any], dialect: str) -> None:
+def test_arguments_may_be_no_json(sent: Send, dialect: str) -> None:
     found = sent(dialect, "malformed_arguments")
     assert not any(call.valid for call in found.exchange.calls)
     if dialect != "messages":
@@ -200,7 +198,7 @@ def test_arguments_may_be_no_json(sent: Callable[..., Any], dialect: str) -> Non
     assert rb"'path':'a.txt'" in b"".join(pieces(stream))
 
 
-def pieces(found: Any) -> list[bytes]:
+def pieces(found: Sent) -> list[bytes]:
     """The fragments of arguments of a stream."""
     texts = []
     for event in found.events:
@@ -220,9 +218,7 @@ def pieces(found: Any) -> list[bytes]:
 
 @EACH
 @pytest.mark.parametrize("finish", ["tool_calls", "length"])
-def test_arguments_may_end_in_the_middle(
-    sent: Callable[..., Any], dialect: str, finish: str
-) -> None:
+def test_arguments_may_end_in_the_middle(sent: Send, dialect: str, finish: str) -> None:
     found = sent(dialect, f"truncated_arguments,finish={finish}", stream=True)
     assert b"".join(pieces(found)) == b'{"path":' * 2
     whole = sent(dialect, f"truncated_arguments,finish={finish}")
@@ -231,7 +227,7 @@ def test_arguments_may_end_in_the_middle(
 
 
 @EACH
-def test_arguments_may_lack_their_last_member(sent: Callable[..., Any], dialect: str) -> None:
+def test_arguments_may_lack_their_last_member(sent: Send, dialect: str) -> None:
     found = sent(dialect, "truncated_arguments,form=valid,finish=length", stream=True)
     assert b"".join(pieces(found)) == b"{}" * 2
     assert all(call.valid for call in found.exchange.calls)
@@ -247,7 +243,7 @@ def test_arguments_may_lack_their_last_member(sent: Callable[..., Any], dialect:
     ],
 )
 def test_arguments_may_have_other_types(
-    sent: Callable[..., Any], dialect: str, form: str, expected: bytes
+    sent: Send, dialect: str, form: str, expected: bytes
 ) -> None:
     found = sent(dialect, f"mistyped_arguments,form={form}", stream=True)
     assert b"".join(pieces(found)).startswith(expected)
@@ -256,7 +252,7 @@ def test_arguments_may_have_other_types(
 @EACH
 @pytest.mark.parametrize(("form", "text"), [("empty", b""), ("spaces", b"  "), ("none", b"")])
 def test_arguments_may_be_empty_in_several_ways(
-    sent: Callable[..., Any], dialect: str, form: str, text: bytes
+    sent: Send, dialect: str, form: str, text: bytes
 ) -> None:
     found = sent(dialect, f"empty_arguments,form={form}", stream=True)
     assert b"".join(pieces(found)) == text * 2
@@ -271,33 +267,33 @@ def test_arguments_may_be_empty_in_several_ways(
 
 
 @EACH
-def test_a_tool_may_not_exist(sent: Callable[..., Any], dialect: str) -> None:
+def test_a_tool_may_not_exist(sent: Send, dialect: str) -> None:
     calls = said(sent(dialect, "unknown_tool,tool=serch"))[1]
     assert [name for _, name, _ in calls] == ["serch", "read_file"]
     streamed_alike(sent, dialect, "unknown_tool")
 
 
 @EACH
-def test_two_calls_may_have_one_id(sent: Callable[..., Any], dialect: str) -> None:
+def test_two_calls_may_have_one_id(sent: Send, dialect: str) -> None:
     calls = said(sent(dialect, "duplicate_ids"))[1]
     assert [call_id for call_id, _, _ in calls] == ["fake0", "fake0"]
     streamed_alike(sent, dialect, "duplicate_ids")
 
 
-def test_a_lone_call_comes_twice_where_ids_are_to_repeat(sent: Callable[..., Any]) -> None:
+def test_a_lone_call_comes_twice_where_ids_are_to_repeat(sent: Send) -> None:
     tools = [{"type": "function", "function": {"name": "list_files"}}]
     found = sent("chat", "duplicate_ids", path="/runaway", tools=tools)
     assert said(found)[1] == [("fake0", "list_files", "{}")] * 2
 
 
 @EACH
-def test_ids_may_be_the_same_in_every_turn(sent: Callable[..., Any], dialect: str) -> None:
+def test_ids_may_be_the_same_in_every_turn(sent: Send, dialect: str) -> None:
     calls = said(sent(dialect, "constant_id,id=search:0"))[1]
     assert {call_id for call_id, _, _ in calls} == {"search:0"}
 
 
 def test_a_reply_that_no_service_sends_goes_out_as_it_is_written(
-    sent: Callable[..., Any],
+    sent: Send,
 ) -> None:
     def impossible(conversation: Conversation) -> Reply:
         blocks = (Text("x"), ToolCall("no such name!", "[", "i"))

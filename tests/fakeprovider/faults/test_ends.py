@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
+from faulty_replies import Send, Sent
 
 DIALECTS = ["chat", "messages", "responses"]
 EACH = pytest.mark.parametrize("dialect", DIALECTS)
@@ -15,7 +14,7 @@ EACH = pytest.mark.parametrize("dialect", DIALECTS)
 @EACH
 @pytest.mark.parametrize(("how", "end"), [("eof", None), ("close", "close"), ("reset", "reset")])
 def test_a_cut_stream_is_the_start_of_the_whole_one(
-    sent: Callable[..., Any], dialect: str, how: str, end: str | None
+    sent: Send, dialect: str, how: str, end: str | None
 ) -> None:
     legal = sent(dialect, stream=True)
     found = sent(dialect, f"cut,after=3,how={how}", stream=True)
@@ -27,7 +26,7 @@ def test_a_cut_stream_is_the_start_of_the_whole_one(
     assert found.exchange.broken
 
 
-def text_of(found: Any) -> str:
+def text_of(found: Sent) -> str:
     """The words of the events, in any dialect."""
     texts = []
     for event in found.events:
@@ -43,9 +42,7 @@ def text_of(found: Any) -> str:
 
 
 @EACH
-def test_a_stream_may_be_cut_before_the_first_token_or_not_at_all(
-    sent: Callable[..., Any], dialect: str
-) -> None:
+def test_a_stream_may_be_cut_before_the_first_token_or_not_at_all(sent: Send, dialect: str) -> None:
     legal = sent(dialect, stream=True)
     assert text_of(sent(dialect, "cut,after=0", stream=True)) == ""
     assert sent(dialect, "cut,after=10000", stream=True).body == legal.body
@@ -54,7 +51,7 @@ def test_a_stream_may_be_cut_before_the_first_token_or_not_at_all(
 @EACH
 @pytest.mark.parametrize("how", ["eof", "close", "reset"])
 def test_a_stream_cut_in_a_call_has_the_start_of_its_arguments(
-    sent: Callable[..., Any], dialect: str, how: str
+    sent: Send, dialect: str, how: str
 ) -> None:
     found = sent(dialect, f"cut_in_call,how={how}", stream=True)
     assert sent(dialect, stream=True).body.startswith(found.body)
@@ -66,7 +63,7 @@ def test_a_stream_cut_in_a_call_has_the_start_of_its_arguments(
     assert found.cut == (None if how == "eof" else how)
 
 
-def arguments_of(found: Any) -> dict[int, str]:
+def arguments_of(found: Sent) -> dict[int, str]:
     """The arguments so far, by the number of their call, block or item."""
     parts: dict[int, str] = {}
     for event in found.events:
@@ -87,7 +84,7 @@ def arguments_of(found: Any) -> dict[int, str]:
 
 
 def test_a_call_without_arguments_gets_some_so_that_it_can_be_cut(
-    sent: Callable[..., Any],
+    sent: Send,
 ) -> None:
     tools = [{"type": "function", "function": {"name": "list_files"}}]
     found = sent("chat", "cut_in_call", stream=True, path="/runaway", tools=tools)
@@ -95,9 +92,7 @@ def test_a_call_without_arguments_gets_some_so_that_it_can_be_cut(
 
 
 @EACH
-def test_a_stream_cut_in_a_character_ends_with_its_first_byte(
-    sent: Callable[..., Any], dialect: str
-) -> None:
+def test_a_stream_cut_in_a_character_ends_with_its_first_byte(sent: Send, dialect: str) -> None:
     found = sent(dialect, "cut_in_character", stream=True)
     assert found.body[-1] == 0xF0
     with pytest.raises(UnicodeDecodeError, match="unexpected end of data"):
@@ -106,7 +101,7 @@ def test_a_stream_cut_in_a_character_ends_with_its_first_byte(
 
 
 @EACH
-def test_a_stall_holds_and_then_goes_on_to_the_end(sent: Callable[..., Any], dialect: str) -> None:
+def test_a_stall_holds_and_then_goes_on_to_the_end(sent: Send, dialect: str) -> None:
     found = sent(dialect, "stall,after=3,seconds=40", stream=True)
     assert found.body == sent(dialect, stream=True).body
     assert found.held == 40
@@ -126,7 +121,7 @@ ERRORS = {
 
 @EACH
 def test_an_error_after_the_200_comes_after_tokens_first_or_after_a_call(
-    sent: Callable[..., Any], dialect: str
+    sent: Send, dialect: str
 ) -> None:
     later = sent(dialect, "error_mid_stream,after=3", stream=True)
     assert later.status == 200
@@ -148,7 +143,7 @@ def test_an_error_after_the_200_comes_after_tokens_first_or_after_a_call(
         assert found.exchange.broken
 
 
-def test_which_error_it_is_is_a_parameter(sent: Callable[..., Any]) -> None:
+def test_which_error_it_is_is_a_parameter(sent: Send) -> None:
     for name, kind in (
         ("server", "api_error"),
         ("rate_limit", "rate_limit_error"),
@@ -166,14 +161,14 @@ def test_which_error_it_is_is_a_parameter(sent: Callable[..., Any]) -> None:
     ],
 )
 def test_without_the_last_event_everything_else_is_there(
-    sent: Callable[..., Any], dialect: str, missing: bytes
+    sent: Send, dialect: str, missing: bytes
 ) -> None:
     found = sent(dialect, "no_done", stream=True)
     assert found.body + missing == sent(dialect, stream=True).body
     assert not found.exchange.broken
 
 
-def test_a_stream_may_never_say_why_it_ended(sent: Callable[..., Any]) -> None:
+def test_a_stream_may_never_say_why_it_ended(sent: Send) -> None:
     asked = {"stream_options": {"include_usage": True}}
     done = sent("chat", "no_finish,done=yes", stream=True, **asked)
     assert done.body.endswith(b"data: [DONE]\n\n")
@@ -189,7 +184,7 @@ def test_a_stream_may_never_say_why_it_ended(sent: Callable[..., Any]) -> None:
 
 
 @EACH
-def test_headers_may_be_all_there_is(sent: Callable[..., Any], dialect: str) -> None:
+def test_headers_may_be_all_there_is(sent: Send, dialect: str) -> None:
     found = sent(dialect, "headers_only", stream=True)
     assert found.status == 200
     assert found.headers["content-type"].startswith("text/event-stream")
@@ -199,7 +194,7 @@ def test_headers_may_be_all_there_is(sent: Callable[..., Any], dialect: str) -> 
 @EACH
 @pytest.mark.parametrize("name", ["cut", "stall", "error_mid_stream", "headers_only"])
 def test_a_reply_that_is_not_streamed_is_left_alone_and_the_journal_says_so(
-    sent: Callable[..., Any], dialect: str, name: str
+    sent: Send, dialect: str, name: str
 ) -> None:
     found = sent(dialect, name)
     assert found.body == sent(dialect).body

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
+from faulty_replies import Post, RequestBody, Send
 
 from fakeprovider.delivery.steps import Piece
 
@@ -25,9 +24,7 @@ COMMENTS = {
 
 @EACH
 @pytest.mark.parametrize("form", COMMENTS)
-def test_a_comment_stands_before_every_event(
-    sent: Callable[..., Any], dialect: str, form: str
-) -> None:
+def test_a_comment_stands_before_every_event(sent: Send, dialect: str, form: str) -> None:
     legal = sent(dialect, stream=True).body
     found = sent(dialect, f"comments,form={form}", stream=True).body
     noise = COMMENTS[form]
@@ -36,7 +33,7 @@ def test_a_comment_stands_before_every_event(
 
 @EACH
 def test_a_comment_may_stand_inside_an_event_or_after_one_with_an_id(
-    sent: Callable[..., Any], dialect: str
+    sent: Send, dialect: str
 ) -> None:
     events = sent(dialect, stream=True).body.split(b"\n\n")[:-1]
     inside = sent(dialect, "comments,form=inside", stream=True).body
@@ -46,13 +43,13 @@ def test_a_comment_may_stand_inside_an_event_or_after_one_with_an_id(
 
 
 @EACH
-def test_all_forms_of_comments_come_in_turn(sent: Callable[..., Any], dialect: str) -> None:
+def test_all_forms_of_comments_come_in_turn(sent: Send, dialect: str) -> None:
     found = sent(dialect, "comments", stream=True).body
     assert all(noise in found for noise in (*COMMENTS.values(), b":x\n", b"id: 7\n"))
 
 
 @EACH
-def test_lines_end_in_crlf_or_in_cr(sent: Callable[..., Any], dialect: str) -> None:
+def test_lines_end_in_crlf_or_in_cr(sent: Send, dialect: str) -> None:
     legal = sent(dialect, stream=True).body
     crlf = sent(dialect, "line_ends", stream=True).body
     assert crlf == legal.replace(b"\n", b"\r\n")
@@ -61,7 +58,7 @@ def test_lines_end_in_crlf_or_in_cr(sent: Callable[..., Any], dialect: str) -> N
 
 
 @EACH
-def test_the_space_after_the_colon_may_be_missing(sent: Callable[..., Any], dialect: str) -> None:
+def test_the_space_after_the_colon_may_be_missing(sent: Send, dialect: str) -> None:
     legal = sent(dialect, stream=True).body
     found = sent(dialect, "no_space", stream=True).body
     assert found == re.sub(rb"^(data|event): ", rb"\1:", legal, flags=re.MULTILINE)
@@ -69,13 +66,13 @@ def test_the_space_after_the_colon_may_be_missing(sent: Callable[..., Any], dial
 
 
 @EACH
-def test_a_byte_order_mark_stands_before_everything(sent: Callable[..., Any], dialect: str) -> None:
+def test_a_byte_order_mark_stands_before_everything(sent: Send, dialect: str) -> None:
     legal = sent(dialect, stream=True).body
     assert sent(dialect, "byte_order_mark", stream=True).body == b"\xef\xbb\xbf" + legal
 
 
 @EACH
-def test_writes_may_be_small_or_one(sent: Callable[..., Any], dialect: str) -> None:
+def test_writes_may_be_small_or_one(sent: Send, dialect: str) -> None:
     legal = sent(dialect, stream=True).body
     split = sent(dialect, "split_writes,bytes=3", stream=True)
     assert split.body == legal
@@ -85,7 +82,7 @@ def test_writes_may_be_small_or_one(sent: Callable[..., Any], dialect: str) -> N
 
 
 @EACH
-def test_an_event_may_come_twice_or_be_missing(sent: Callable[..., Any], dialect: str) -> None:
+def test_an_event_may_come_twice_or_be_missing(sent: Send, dialect: str) -> None:
     events = sent(dialect, stream=True).body.split(b"\n\n")[:-1]
     twice = sent(dialect, "event_repeated,at=3", stream=True).body.split(b"\n\n")[:-1]
     assert twice == [*events[:4], *events[3:]]
@@ -93,9 +90,7 @@ def test_an_event_may_come_twice_or_be_missing(sent: Callable[..., Any], dialect
     assert missing == [*events[:3], *events[4:]]
 
 
-def test_split_writes_really_arrive_apart(
-    raw: Callable[..., Any], request_body: Callable[..., dict[str, Any]]
-) -> None:
+def test_split_writes_really_arrive_apart(raw: Post, request_body: RequestBody) -> None:
     """Each is an HTTP chunk of its own, also inside a character."""
     heard = raw(
         "/both;fault=split_writes,bytes=5/v1/chat/completions", request_body("chat", True), 0.3

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 import pytest
+from faulty_replies import Send
 
 from fakeprovider.faults import FAULTS
 
@@ -55,7 +54,7 @@ PAIRS = [
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("fault", "dialect"), PAIRS)
 def test_a_status_has_the_services_body_whether_or_not_a_stream_was_asked_for(
-    sent: Callable[..., Any], fault: str, dialect: str, stream: bool
+    sent: Send, fault: str, dialect: str, stream: bool
 ) -> None:
     found = sent(dialect, fault, stream=stream)
     status, openai, code, anthropic = EXPECTED[fault]
@@ -81,9 +80,7 @@ def test_a_status_has_the_services_body_whether_or_not_a_stream_was_asked_for(
 
 
 @pytest.mark.parametrize("dialect", ["chat", "messages", "responses"])
-def test_a_rate_limit_says_when_to_come_back_in_each_of_its_forms(
-    sent: Callable[..., Any], dialect: str
-) -> None:
+def test_a_rate_limit_says_when_to_come_back_in_each_of_its_forms(sent: Send, dialect: str) -> None:
     seconds = sent(dialect, "rate_limited,retry_after=2")
     assert seconds.headers["retry-after"] == "2"
     assert seconds.exchange.retry_after == 2
@@ -100,14 +97,14 @@ def test_a_rate_limit_says_when_to_come_back_in_each_of_its_forms(
 
 
 @pytest.mark.parametrize("dialect", ["chat", "messages", "responses"])
-def test_a_rate_limit_says_that_no_request_is_left(sent: Callable[..., Any], dialect: str) -> None:
+def test_a_rate_limit_says_that_no_request_is_left(sent: Send, dialect: str) -> None:
     headers = sent(dialect, "rate_limited").start.headers
     name = "requests-remaining" if dialect == "messages" else "remaining-requests"
     assert [value for key, value in headers if key.endswith(name)] == ["0"]
 
 
 def test_a_context_that_is_too_long_is_told_in_the_services_words_or_in_others(
-    sent: Callable[..., Any],
+    sent: Send,
 ) -> None:
     fault = "context_length_exceeded,limit=100"
     assert (
@@ -128,13 +125,13 @@ def test_a_context_that_is_too_long_is_told_in_the_services_words_or_in_others(
 
 
 def test_a_spent_account_of_anthropics_has_its_own_code_in_the_details(
-    sent: Callable[..., Any],
+    sent: Send,
 ) -> None:
     error = sent("messages", "insufficient_quota").json["error"]
     assert error["details"] == {"error_code": "enforced_spend_limit_reached"}
 
 
-def test_http_error_refuses_what_is_no_error_status(sent: Callable[..., Any]) -> None:
+def test_http_error_refuses_what_is_no_error_status(sent: Send) -> None:
     assert sent("chat", "http_error,status=418,message=teapot").status == 418
     with pytest.raises(ValueError, match="status='200': must be 400 to 599"):
         sent("chat", "http_error,status=200")

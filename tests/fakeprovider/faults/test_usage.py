@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from faulty_replies import RequestBody, Send, Sent
 
 from fakeprovider.server import Server
 
@@ -14,7 +14,7 @@ EACH = pytest.mark.parametrize("dialect", ["chat", "messages", "responses"])
 
 
 @EACH
-def test_usage_may_be_missing_everywhere(sent: Callable[..., Any], dialect: str) -> None:
+def test_usage_may_be_missing_everywhere(sent: Send, dialect: str) -> None:
     assert "usage" in sent(dialect).json
     whole = sent(dialect, "usage_missing").json
     assert "usage" not in whole
@@ -33,7 +33,7 @@ NULLS = {
 
 
 @EACH
-def test_usage_may_have_null_for_output(sent: Callable[..., Any], dialect: str) -> None:
+def test_usage_may_have_null_for_output(sent: Send, dialect: str) -> None:
     usage = sent(dialect, "usage_null").json["usage"]
     assert tuple(usage) == NULLS[dialect]
     assert usage[NULLS[dialect][0]] > 0
@@ -43,7 +43,7 @@ def test_usage_may_have_null_for_output(sent: Callable[..., Any], dialect: str) 
     assert usage_of(sent(dialect, "usage_null,what=object", stream=True)) is None
 
 
-def usage_of(found: Any) -> Any:
+def usage_of(found: Sent) -> Any:
     """The last usage of a stream."""
     for event in reversed(found.events):
         if event != "[DONE]":
@@ -53,14 +53,14 @@ def usage_of(found: Any) -> Any:
     raise AssertionError("no usage")
 
 
-def test_a_null_usage_chunk_replaces_the_right_one(sent: Callable[..., Any]) -> None:
+def test_a_null_usage_chunk_replaces_the_right_one(sent: Send) -> None:
     found = sent("chat", "usage_null", stream=True, **ASKED)
     chunks = [event for event in found.events if event != "[DONE]" and event["choices"] == []]
     assert [chunk["usage"]["completion_tokens"] for chunk in chunks] == [None]
     assert found.events[-1] == "[DONE]"
 
 
-def test_running_totals_rise_to_the_count(sent: Callable[..., Any]) -> None:
+def test_running_totals_rise_to_the_count(sent: Send) -> None:
     found = sent("chat", "usage_running", stream=True)
     totals = [event["usage"]["completion_tokens"] for event in found.events if event != "[DONE]"]
     assert totals == sorted(totals)
@@ -70,13 +70,13 @@ def test_running_totals_rise_to_the_count(sent: Callable[..., Any]) -> None:
     assert prompts == {found.exchange.usage.prompt_tokens}
 
 
-def test_the_final_usage_may_come_on_every_chunk(sent: Callable[..., Any]) -> None:
+def test_the_final_usage_may_come_on_every_chunk(sent: Send) -> None:
     found = sent("chat", "usage_running,totals=final", stream=True)
     totals = {event["usage"]["completion_tokens"] for event in found.events if event != "[DONE]"}
     assert totals == {found.exchange.usage.completion_tokens}
 
 
-def test_running_totals_of_messages_come_after_each_block(sent: Callable[..., Any]) -> None:
+def test_running_totals_of_messages_come_after_each_block(sent: Send) -> None:
     found = sent("messages", "usage_running", stream=True)
     deltas = [event for event in found.events if event["type"] == "message_delta"]
     totals = [event["usage"]["output_tokens"] for event in deltas]
@@ -86,14 +86,14 @@ def test_running_totals_of_messages_come_after_each_block(sent: Callable[..., An
     assert [event["delta"]["stop_reason"] for event in deltas] == [None, None, None, "tool_use"]
 
 
-def test_the_last_usage_of_messages_may_have_output_only(sent: Callable[..., Any]) -> None:
+def test_the_last_usage_of_messages_may_have_output_only(sent: Send) -> None:
     found = sent("messages", "usage_output_only", stream=True)
     delta = next(event for event in found.events if event["type"] == "message_delta")
     assert delta["usage"] == {"output_tokens": found.exchange.usage.completion_tokens}
     assert found.events[0]["message"]["usage"]["input_tokens"] > 0
 
 
-def test_a_usage_chunk_may_come_unasked_and_only_once(sent: Callable[..., Any]) -> None:
+def test_a_usage_chunk_may_come_unasked_and_only_once(sent: Send) -> None:
     found = sent("chat", "usage_unasked", stream=True)
     chunk = found.events[-2]
     assert chunk["choices"] == []
@@ -111,7 +111,7 @@ def test_a_usage_chunk_may_come_unasked_and_only_once(sent: Callable[..., Any]) 
 def test_the_count_may_be_scaled_or_too_high_or_nowhere(
     server: Server,
     http: Any,
-    request_body: Callable[..., dict[str, Any]],
+    request_body: RequestBody,
     dialect: str,
     path: str,
 ) -> None:
@@ -130,5 +130,5 @@ def test_the_count_may_be_scaled_or_too_high_or_nowhere(
 
 
 @pytest.mark.parametrize("name", ["count_scaled", "count_more", "count_missing"])
-def test_a_wrong_count_leaves_replies_alone(sent: Callable[..., Any], name: str) -> None:
+def test_a_wrong_count_leaves_replies_alone(sent: Send, name: str) -> None:
     assert sent("messages", name).body == sent("messages").body
