@@ -77,10 +77,10 @@ def _half(arguments: str) -> str:
 def _without_last(arguments: str) -> str:
     """Valid JSON that lacks the last of the arguments."""
     try:
-        found = json.loads(arguments)
+        members = json.loads(arguments)
     except ValueError:
         return "{}"
-    kept = dict(list(found.items())[:-1]) if isinstance(found, dict) else {}
+    kept = dict(list(members.items())[:-1]) if isinstance(members, dict) else {}
     return json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -117,12 +117,12 @@ def _encoded(arguments: str) -> str:
 
 def _mapped(arguments: str, change: Callable[[Any], Any]) -> str:
     try:
-        found = json.loads(arguments)
+        members = json.loads(arguments)
     except ValueError:
         return arguments
-    if not isinstance(found, dict) or not found:
+    if not isinstance(members, dict) or not members:
         return "[]"
-    changed = {key: change(value) for key, value in found.items()}
+    changed = {key: change(value) for key, value in members.items()}
     return json.dumps(changed, separators=(",", ":"), ensure_ascii=False)
 
 

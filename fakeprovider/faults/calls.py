@@ -66,7 +66,7 @@ def _in_one_chunk(events: list[Event]) -> Iterator[Event]:
     whole = with_calls(of_calls[0], _assembled(of_calls))
     for event in events:
         if event is of_calls[0]:
-            yield replace(whole, tokens=sum(one.tokens for one in of_calls))
+            yield replace(whole, tokens=sum(fragment.tokens for fragment in of_calls))
         elif event not in of_calls:
             yield event
 
@@ -76,11 +76,11 @@ def _assembled(events: Iterable[Event]) -> list[Delta]:
     calls: dict[int, Delta] = {}
     for event in events:
         for part in chat_calls(event):
-            known = calls.setdefault(part["index"], part)
-            if known is not part:
-                function = known["function"]
-                said = function["arguments"] + part["function"]["arguments"]
-                calls[part["index"]] = {**known, "function": {**function, "arguments": said}}
+            call = calls.setdefault(part["index"], part)
+            if call is not part:
+                function = call["function"]
+                joined = function["arguments"] + part["function"]["arguments"]
+                calls[part["index"]] = {**call, "function": {**function, "arguments": joined}}
     return list(calls.values())
 
 
@@ -160,8 +160,8 @@ def _two_choices(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """A second choice, woven into the first; its calls have ids of their own."""
     for event in read_all(frames):
         yield event.frame
-        found = first_choice(event)
-        if found is not None:
+        choice = first_choice(event)
+        if choice is not None:
             second = each_call(event, _of_second)
             yield Event("", with_choice(second, index=1).data).frame
 
@@ -223,8 +223,8 @@ def _finish_empty(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _with_empty_finish(event: Event) -> Event:
-    found = first_choice(event)
-    if found is None or found["finish_reason"] is not None:
+    choice = first_choice(event)
+    if choice is None or choice["finish_reason"] is not None:
         return event
     return with_choice(event, finish_reason="")
 
@@ -261,10 +261,10 @@ def _without_calls_whole(body: bytes, scene: Scene) -> bytes:
 def _legacy(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     """The first call in the deprecated form; there was room for no other."""
     for event in read_all(frames):
-        found = first_choice(event)
-        if found is None or (not chat_calls(event) and not found["finish_reason"]):
+        choice = first_choice(event)
+        if choice is None or (not chat_calls(event) and not choice["finish_reason"]):
             yield event.frame
-        elif found["finish_reason"]:
+        elif choice["finish_reason"]:
             yield with_choice(event, finish_reason="function_call").frame
         else:
             call = chat_calls(event)[0]
@@ -284,7 +284,7 @@ def _legacy(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 )
 def _legacy_whole(body: bytes, scene: Scene) -> bytes:
     data = decode(body)
-    found = data["choices"][0]
-    found["message"]["function_call"] = found["message"].pop("tool_calls")[0]["function"]
-    found["finish_reason"] = "function_call"
+    choice = data["choices"][0]
+    choice["message"]["function_call"] = choice["message"].pop("tool_calls")[0]["function"]
+    choice["finish_reason"] = "function_call"
     return encode(data)

@@ -121,10 +121,10 @@ def _past_cap(draft: Draft) -> Completion:
     """The cap is ignored: what would have been cut goes out whole, and more is said."""
     cap = draft.conversation.max_output or 0
     uncapped = replace(draft.conversation, max_output=None)
-    said = complete(uncapped, draft.reply, draft.script)
-    missing = cap + draft.values["by"] - said.usage.completion
+    completion = complete(uncapped, draft.reply, draft.script)
+    missing = cap + draft.values["by"] - completion.usage.completion
     if missing <= 0:
-        return said
+        return completion
     more = Text(draft.reply.text + " more" * missing)
     return replace(draft, conversation=uncapped).with_blocks(more, *draft.reply.calls)
 

@@ -73,17 +73,17 @@ def _cut_in_call(steps: Iterable[Step], scene: Scene) -> Iterator[Step]:
 
 def _first_arguments(steps: Sequence[Step]) -> list[int]:
     """Which steps say something of the first call's arguments."""
-    found: list[int] = []
+    places: list[int] = []
     in_call = False
     for index, step in enumerate(steps):
         if isinstance(step, Piece):
             event = read(Frame(step.data))
             if ends_call(event, in_call):
                 break
-            said = argument_fragment(event)
-            in_call = in_call or said is not None
-            found += [index] if said else []
-    return found
+            fragment = argument_fragment(event)
+            in_call = in_call or fragment is not None
+            places += [index] if fragment else []
+    return places
 
 
 @fault(

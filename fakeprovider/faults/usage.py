@@ -103,18 +103,18 @@ def _so_far(scene: Scene, completion: int) -> dict[str, int]:
 )
 def _running(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
     total = scene.completion.usage.completion
-    said = 0
+    sent = 0
     for event in read_all(frames):
-        said = min(total, said + event.tokens)
-        told = total if scene.values["totals"] == "final" or finishes(event) else said
+        sent = min(total, sent + event.tokens)
+        shown = total if scene.values["totals"] == "final" or finishes(event) else sent
         if event.data is None or event.data.get("choices") == []:
             yield event.frame
         elif scene.dialect.shape == "choices":
-            yield event.with_data(usage=_so_far(scene, told)).frame
+            yield event.with_data(usage=_so_far(scene, shown)).frame
         else:
             yield event.frame
             if event.name == "content_block_stop":
-                yield _message_delta(_so_far(scene, told))
+                yield _message_delta(_so_far(scene, shown))
 
 
 def _message_delta(usage: dict[str, int]) -> Frame:

@@ -68,13 +68,13 @@ def answer(
 
 def _inputs(request: Request) -> list[str]:
     """The texts; token ids, which some clients send, stand for themselves."""
-    found = request.input
-    if isinstance(found, str):
-        found = [found]
-    elif found and all(isinstance(one, int) for one in found):
-        found = [[int(one) for one in found if isinstance(one, int)]]
-    texts = [one if isinstance(one, str) else str(one) for one in found]
-    if not texts or not all(texts) or [] in found:
+    inputs = request.input
+    if isinstance(inputs, str):
+        inputs = [inputs]
+    elif inputs and all(isinstance(token, int) for token in inputs):
+        inputs = [[int(token) for token in inputs if isinstance(token, int)]]
+    texts = [text if isinstance(text, str) else str(text) for text in inputs]
+    if not texts or not all(texts) or [] in inputs:
         raise invalid("Invalid 'input': it must not be empty, nor hold an empty text.", "input")
     if len(texts) > _MOST_TEXTS:
         raise invalid(f"Invalid 'input': at most {_MOST_TEXTS} texts.", "input")
@@ -82,15 +82,15 @@ def _inputs(request: Request) -> list[str]:
 
 
 def _dimensions(request: Request) -> int:
-    found = DIMENSIONS if request.dimensions is None else request.dimensions
-    if not 1 <= found <= _MOST_DIMENSIONS:
-        raise _out_of_range(found)
-    return found
+    dimensions = DIMENSIONS if request.dimensions is None else request.dimensions
+    if not 1 <= dimensions <= _MOST_DIMENSIONS:
+        raise _out_of_range(dimensions)
+    return dimensions
 
 
-def _out_of_range(found: int) -> ApiError:
+def _out_of_range(dimensions: int) -> ApiError:
     return invalid(
-        f"Invalid 'dimensions': expected 1 to {_MOST_DIMENSIONS}, but got {found}.",
+        f"Invalid 'dimensions': expected 1 to {_MOST_DIMENSIONS}, but got {dimensions}.",
         "dimensions",
         "integer_out_of_range",
     )

@@ -66,13 +66,13 @@ class Book:
             with self._lock:
                 conversation = dialect.parse(body, self._memory, route.model)
                 _check_whole(conversation)
-                found = read_answer(answer, streamed=streamed, dialect=dialect.name)
-                reply = without_secrets(found, self.secrets)
+                read = read_answer(answer, streamed=streamed, dialect=dialect.name)
+                reply = without_secrets(read, self.secrets)
                 request = without_secrets(request_of(conversation), self.secrets)
                 self._write(request, reply)
         except ApiError as error:
-            told = _CONTINUES if error.param == "previous_response_id" else error.message
-            self.passed_on.append(f"{path}: the request cannot be read: {told}")
+            why = _CONTINUES if error.param == "previous_response_id" else error.message
+            self.passed_on.append(f"{path}: the request cannot be read: {why}")
         except NotAnAnswer as error:
             self.passed_on.append(f"{path}: the answer cannot be read: {error}")
 
@@ -99,8 +99,8 @@ class Book:
         recorded = []
         for place, exchange in enumerate(self._exchanges):
             recorded.append(self._shortened(exchange, ends))
-            said = message_of(speech(exchange.reply, literally=True).sample)
-            ends[_messages_key([*exchange.request["messages"], said])] = place
+            reply = message_of(speech(exchange.reply, literally=True).sample)
+            ends[_messages_key([*exchange.request["messages"], reply])] = place
         return {"description": description, "recorded": recorded}
 
     def _shortened(self, exchange: _Exchange, ends: dict[str, int]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = None
-    if any(one in value for one in "\r\x85\u2028\u2029"):
+    if any(end in value for end in "\r\x85\u2028\u2029"):
         style = '"'  # YAML takes these for ends of lines, and all ends of lines for one
     elif "\n" in value.strip() and not value.startswith((" ", "\n", "\t")):
         style = "|"
@@ -160,5 +160,5 @@ def to_yaml(document: dict[str, Any]) -> str:
 
 def known_secrets(values: Iterable[str | None]) -> tuple[str, ...]:
     """Keys worth hiding: those that are given and are not too short to be one."""
-    found = {value for value in values if value and len(value) >= 8}
-    return tuple(sorted(found, key=len, reverse=True))  # one may begin with another
+    secrets = {value for value in values if value and len(value) >= 8}
+    return tuple(sorted(secrets, key=len, reverse=True))  # one may begin with another

@@ -40,12 +40,12 @@ class Volatile:
     @classmethod
     def of(cls, written: Sequence[Any]) -> Volatile:
         """From the entries of a script's `volatile`."""
-        named = [one for one in written if isinstance(one, Mapping)]
+        named = [entry for entry in written if isinstance(entry, Mapping)]
         return cls(
-            tuple(Pattern(one) for one in written if isinstance(one, str)),
-            frozenset(one["field"] for one in named if "field" in one),
-            frozenset(one["result_of"] for one in named if "result_of" in one),
-            frozenset(one["argument"] for one in named if "argument" in one),
+            tuple(Pattern(entry) for entry in written if isinstance(entry, str)),
+            frozenset(entry["field"] for entry in named if "field" in entry),
+            frozenset(entry["result_of"] for entry in named if "result_of" in entry),
+            frozenset(entry["argument"] for entry in named if "argument" in entry),
         )
 
     def mask(self, request: Request) -> Request:
@@ -97,24 +97,24 @@ def request_of(conversation: Conversation) -> Request:
 
 
 def _tool(tool: Offered) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": tool.name}
+    fields: dict[str, Any] = {"name": tool.name}
     if tool.description is not None:
-        told["description"] = tool.description
+        fields["description"] = tool.description
     if tool.parameters is not None:
-        told["parameters"] = dict(tool.parameters)
-    return told
+        fields["parameters"] = dict(tool.parameters)
+    return fields
 
 
 def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         marked = {"error": True} if message.is_error else {}
         return {"tool": message.tool, "text": message.text, **marked}
-    told: dict[str, Any] = {message.role: message.text}
+    fields: dict[str, Any] = {message.role: message.text}
     if message.calls:
-        told["calls"] = [call_of(call) for call in message.calls]
+        fields["calls"] = [call_of(call) for call in message.calls]
     if message.images:
-        told["images"] = message.images
-    return told
+        fields["images"] = message.images
+    return fields
 
 
 def call_of(call: Call) -> dict[str, Any]:
@@ -128,10 +128,12 @@ def key_of(masked: Request) -> str:
     return json.dumps(masked, sort_keys=True)
 
 
-def shared(one: Request, other: Request) -> int:
+def shared(first: Request, second: Request) -> int:
     """How many messages two requests begin with in common."""
-    pairs = zip(one["messages"], other["messages"], strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(_length(one), _length(other)))
+    pairs = zip(first["messages"], second["messages"], strict=False)
+    return next(
+        (i for i, (a, b) in enumerate(pairs) if a != b), min(_length(first), _length(second))
+    )
 
 
 def difference(recorded: Request, sent: Request) -> str:
@@ -145,8 +147,8 @@ def difference(recorded: Request, sent: Request) -> str:
         return f"message {place} is one too many: {_shown(_nth(sent, place))}"
     for field in ("model", "tools"):
         if recorded[field] != sent[field]:
-            told = {"model": "the model differs", "tools": "the tools differ"}[field]
-            return f"{told}: {_contrast(recorded[field], sent[field])}"
+            what = {"model": "the model differs", "tools": "the tools differ"}[field]
+            return f"{what}: {_contrast(recorded[field], sent[field])}"
     return "nothing"
 
 

@@ -215,21 +215,21 @@ def _offered(function: ToolFunction) -> Offered:
 
 
 def _tool_choice(request: Request) -> Choice:
-    found = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
+    choice = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
     single = request.parallel_tool_calls is False
-    if isinstance(found, NamedTool) and found.allowed_tools is not None:
-        names = [tool.function.name for tool in found.allowed_tools.tools if tool.function]
-        return Choice(found.allowed_tools.mode, tuple(names), single)
-    if isinstance(found, NamedTool):
-        return Choice("required", (found.function.name,) if found.function else (), single)
-    return Choice(found or "auto", (), single)
+    if isinstance(choice, NamedTool) and choice.allowed_tools is not None:
+        names = [tool.function.name for tool in choice.allowed_tools.tools if tool.function]
+        return Choice(choice.allowed_tools.mode, tuple(names), single)
+    if isinstance(choice, NamedTool):
+        return Choice("required", (choice.function.name,) if choice.function else (), single)
+    return Choice(choice or "auto", (), single)
 
 
 def _function_choice(request: Request) -> Choice:
-    found = decode(bytes(request.function_call), _FUNCTION_CALL, "function_call")
-    if isinstance(found, Named):
-        return Choice("required", (found.name,), single=True)
-    return Choice(found or "auto", single=True)
+    choice = decode(bytes(request.function_call), _FUNCTION_CALL, "function_call")
+    if isinstance(choice, Named):
+        return Choice("required", (choice.name,), single=True)
+    return Choice(choice or "auto", single=True)
 
 
 def _stop(request: Request) -> tuple[str, ...]:
@@ -241,9 +241,13 @@ def _stop(request: Request) -> tuple[str, ...]:
     return tuple(word for word in words if word)
 
 
-def _form(found: ResponseFormat | None) -> dict[str, Any]:
-    schema = found.json_schema.schema if found and found.json_schema else None
-    kind = found.type if found else "text"
+def _form(response_format: ResponseFormat | None) -> dict[str, Any]:
+    schema = (
+        response_format.json_schema.schema
+        if response_format and response_format.json_schema
+        else None
+    )
+    kind = response_format.type if response_format else "text"
     if kind not in ("text", "json_object", "json_schema"):
         raise invalid(
             f"Invalid value: '{kind}'. 'response_format.type' is text, json_object or json_schema.",

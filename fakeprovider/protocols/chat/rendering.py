@@ -128,8 +128,8 @@ def _deltas(
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """Deltas and the tokens they carry, a token each but for a call's frame."""
     # A stream adds up to null only where it never says anything.
-    said = {key: None if _joined(completion, kind) is None else "" for key, kind in _OPENED}
-    yield {"role": "assistant", **said}, 0
+    opened = {key: None if _joined(completion, kind) is None else "" for key, kind in _OPENED}
+    yield {"role": "assistant", **opened}, 0
     index = 0
     for part in completion.parts:
         if isinstance(part, WebSearch):

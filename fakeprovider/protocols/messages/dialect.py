@@ -212,12 +212,12 @@ def _unthought(state: State) -> int | None:
 
 def _paused(history: tuple[Message, ...]) -> list[int]:
     """The searches of each message that was sent back for the turn to go on where it paused."""
-    found: list[int] = []
+    searches: list[int] = []
     for message in reversed(history):
         if message.role != "assistant" or not message.searches:
             break
-        found.append(message.searches)
-    return found
+        searches.append(message.searches)
+    return searches
 
 
 def _mark(request: Countable, body: bytes) -> Mark:
@@ -231,10 +231,10 @@ def _mark(request: Countable, body: bytes) -> Mark:
     return "tools" if in_tools else ""
 
 
-def _choice(found: ToolChoice) -> Choice:
-    names = (found.name,) if found.type == "tool" and found.name else ()
-    mode = _MODES.get(found.type, found.type)
-    return Choice(mode, names, bool(found.disable_parallel_tool_use))
+def _choice(choice: ToolChoice) -> Choice:
+    names = (choice.name,) if choice.type == "tool" and choice.name else ()
+    mode = _MODES.get(choice.type, choice.type)
+    return Choice(mode, names, bool(choice.disable_parallel_tool_use))
 
 
 def _ours(choice: Choice, tools: tuple[Offered, ...], raw: bytes) -> Choice:
@@ -273,15 +273,15 @@ def _flaws(
 
 
 def _offered(raw: bytes) -> tuple[Offered, ...]:
-    found = []
+    offered = []
     tools = decode(raw, _TOOLS, "tools") or []
     for index, tool in enumerate(tools):
         if tool.name is None or (tool.type or "").startswith(_RUN_BY_THE_SERVICE):
             continue
         if not TOOL_NAME.fullmatch(tool.name):
             raise invalid(f"{tool.name!r} is not 1 to 128 of a-zA-Z0-9_-.", f"tools[{index}].name")
-        found.append(Offered(tool.name, tool.description, tool.input_schema))
-    return tuple(found)
+        offered.append(Offered(tool.name, tool.description, tool.input_schema))
+    return tuple(offered)
 
 
 def _no_threads() -> ApiError:

@@ -142,9 +142,9 @@ def _assistant(wire: WireMessage, blocks: list[Block], where: str) -> Entry:
     flaws = list(_empty_texts(blocks))
     for position, block in enumerate(blocks):
         if block.type == "tool_use":
-            call, found = _call(block, f"{where}.content[{position}].tool_use")
+            call, call_flaws = _call(block, f"{where}.content[{position}].tool_use")
             calls.append(call)
-            flaws += found
+            flaws += call_flaws
         elif block.type == "thinking":
             flaws += _thinking_flaws(block)
     if not blocks:

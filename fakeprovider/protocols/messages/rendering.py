@@ -164,8 +164,8 @@ def _input(call: Call) -> Any:
             return msgspec.Raw(call.arguments.encode())
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         pass  # cut short or malformed: below
-    found = complete_object(call.arguments)
-    return {"INVALID_JSON": call.arguments} if found is None else found
+    completed = complete_object(call.arguments)
+    return {"INVALID_JSON": call.arguments} if completed is None else completed
 
 
 def _empty(part: Block) -> dict[str, Any]:
@@ -200,9 +200,9 @@ def _deltas(part: Block) -> Iterator[tuple[dict[str, Any], int]]:
     if isinstance(part, Found):
         return
     if isinstance(part, Searched):
-        given = _encode({"query": part.search.query}).decode()
+        query = _encode({"query": part.search.query}).decode()
         yield {"type": "input_json_delta", "partial_json": ""}, 0
-        yield {"type": "input_json_delta", "partial_json": given}, 0
+        yield {"type": "input_json_delta", "partial_json": query}, 0
         return
     if isinstance(part, Call):
         yield {"type": "input_json_delta", "partial_json": ""}, 1
@@ -299,8 +299,8 @@ def _written(
     if reason == "pause_turn":
         raise NotAnAnswer("a turn that pauses (pause_turn) cannot be written down")
     words = "refuse" if reason == "refusal" else "say"
-    said = (_read_block(block, words) for block in blocks)
-    return written(said, _FINISH.get(reason or ""), _read_usage(usage))
+    parts = (_read_block(block, words) for block in blocks)
+    return written(parts, _FINISH.get(reason or ""), _read_usage(usage))
 
 
 def _read_block(block: Mapping[str, Any], words: str) -> Said:

@@ -30,10 +30,10 @@ from fakeprovider.protocols.responses.history import (
 )
 from fakeprovider.protocols.responses.rendering import (
     frame,
-    item,
     items,
     read_stream,
     read_whole,
+    render_item,
     render_stream,
     response,
 )
@@ -159,10 +159,10 @@ def count_tokens(
 
 def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict[str, Any]:
     request, state = transcript.request, transcript.state
-    told = _instructions(request, memory)
+    instructions = _instructions(request, memory)
     if not (request.model or model):
         raise missing("model")
-    if not state.messages and not told:
+    if not state.messages and not instructions:
         raise invalid(
             "Invalid 'input': there must be at least one item that is a message, a call or the "
             "output of one.",
@@ -171,14 +171,14 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
         )
     tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
     choice = _choice(request)
-    fixed = tool_tokens + sum(map(_inner, told))
+    fixed = tool_tokens + sum(map(_inner, instructions))
     names = [tool.name for tool in tools]
     violations, notes = judge(
         (*finish(state, names), *names_twice(names)), openai.REFUSED, openai.NOTED
     )
     return {
         "model": request.model or model,
-        "messages": (*(entry.message for entry in told), *state.messages),
+        "messages": (*(entry.message for entry in instructions), *state.messages),
         "tools": allowed(tools, choice),
         "turn": state.position,
         "position": state.position,
@@ -202,7 +202,7 @@ def _refuse(violation: Violation) -> ApiError:
 
 def _render_whole(conversation: Conversation, completion: Completion) -> bytes:
     """A `response` object."""
-    output = [item(conversation, one) for one in items(conversation, completion)]
+    output = [render_item(conversation, item) for item in items(conversation, completion)]
     return _encode(response(conversation, completion, output))
 
 
@@ -262,14 +262,14 @@ def _options(request: Request, state: State) -> dict[str, Any]:
 
 def _choice(request: Request) -> Choice:
     """A choice of a tool that the service itself runs is none of ours."""
-    found = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
+    choice = decode(bytes(request.tool_choice), _CHOICE, "tool_choice")
     single = request.parallel_tool_calls is False
-    if not isinstance(found, NamedTool):
-        return Choice(found or "auto", (), single)
-    if found.type == "allowed_tools":
-        names = [tool.name for tool in found.tools if tool.name]
-        return Choice(found.mode or "auto", tuple(names), single)
-    return Choice("required", (found.name,), single) if found.name else Choice("auto", (), single)
+    if not isinstance(choice, NamedTool):
+        return Choice(choice or "auto", (), single)
+    if choice.type == "allowed_tools":
+        names = [tool.name for tool in choice.tools if tool.name]
+        return Choice(choice.mode or "auto", tuple(names), single)
+    return Choice("required", (choice.name,), single) if choice.name else Choice("auto", (), single)
 
 
 def _echo(request: Request) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def _or(raw: msgspec.Raw, default: bytes) -> msgspec.Raw:
 
 
 def _offered(raw: bytes) -> tuple[Offered, ...]:
-    found = []
+    offered = []
     tools = decode(raw, _TOOLS, "tools") or []
     for index, tool in enumerate(tools):
         if tool.type not in ("function", "custom"):
@@ -310,8 +310,8 @@ def _offered(raw: bytes) -> tuple[Offered, ...]:
         if tool.name is None:
             raise missing(f"tools[{index}].name")
         check_tool_name(tool.name, f"tools[{index}].name")
-        found.append(Offered(tool.name, tool.description, tool.parameters))
-    return tuple(found)
+        offered.append(Offered(tool.name, tool.description, tool.parameters))
+    return tuple(offered)
 
 
 def _render_stream_error(kind: str, message: str, number: int) -> Frame:

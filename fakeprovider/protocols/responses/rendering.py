@@ -59,8 +59,8 @@ class Item:
 def items(conversation: Conversation, completion: Completion) -> list[Item]:
     """The output items, in order: neighbouring words are one message, each call is an item."""
     groups: list[tuple[Part, ...]] = []
-    for wordy, found in groupby(completion.parts, lambda part: isinstance(part, Text | Refusal)):
-        parts = tuple(found)
+    for wordy, group in groupby(completion.parts, lambda part: isinstance(part, Text | Refusal)):
+        parts = tuple(group)
         groups += [parts] if wordy else [(part,) for part in parts]
     last = len(groups) - 1
     return [
@@ -86,15 +86,15 @@ def _item_id(conversation: Conversation, turn: int, index: int, parts: tuple[Par
     return message_id(turn, index, text) if stored else f"msg_fake{turn}i{index}"
 
 
-def item(conversation: Conversation, one: Item, *, begun: bool = False) -> dict[str, Any]:
+def render_item(conversation: Conversation, item: Item, *, begun: bool = False) -> dict[str, Any]:
     """An output item; `begun` is how it looks before anything of it was said."""
-    first = one.parts[0]
-    status = "in_progress" if begun else one.status
+    first = item.parts[0]
+    status = "in_progress" if begun else item.status
     if isinstance(first, Thinking):
-        return _reasoning(conversation, one, first, begun)
+        return _reasoning(conversation, item, first, begun)
     if isinstance(first, Call):
         return {
-            "id": one.id,
+            "id": item.id,
             "type": "function_call",
             "status": status,
             "arguments": "" if begun else first.arguments,
@@ -103,10 +103,10 @@ def item(conversation: Conversation, one: Item, *, begun: bool = False) -> dict[
         }
     if isinstance(first, WebSearch):
         action = {"type": "search", "query": first.query}
-        return {"id": one.id, "type": "web_search_call", "status": status, "action": action}
-    content = [] if begun else [content_part(part) for part in words(one)]
+        return {"id": item.id, "type": "web_search_call", "status": status, "action": action}
+    content = [] if begun else [content_part(part) for part in words(item)]
     return {
-        "id": one.id,
+        "id": item.id,
         "type": "message",
         "status": status,
         "content": content,
@@ -114,9 +114,9 @@ def item(conversation: Conversation, one: Item, *, begun: bool = False) -> dict[
     }
 
 
-def words(one: Item) -> list[Words]:
+def words(item: Item) -> list[Words]:
     """The content of a message item."""
-    return [part for part in one.parts if isinstance(part, Text | Refusal)]
+    return [part for part in item.parts if isinstance(part, Text | Refusal)]
 
 
 def content_part(part: Words, *, begun: bool = False) -> dict[str, Any]:
@@ -128,10 +128,10 @@ def content_part(part: Words, *, begun: bool = False) -> dict[str, Any]:
 
 
 def _reasoning(
-    conversation: Conversation, one: Item, thinking: Thinking, begun: bool
+    conversation: Conversation, item: Item, thinking: Thinking, begun: bool
 ) -> dict[str, Any]:
     form: dict[str, Any] = {
-        "id": one.id,
+        "id": item.id,
         "type": "reasoning",
         "summary": [] if begun else [{"type": "summary_text", "text": thinking.text}],
     }
@@ -216,23 +216,23 @@ def events(conversation: Conversation, completion: Completion) -> Iterator[Event
     yield "response.created", {"response": start}, 0
     yield "response.in_progress", {"response": start}, 0
     output = []
-    for index, one in enumerate(items(conversation, completion)):
+    for index, item in enumerate(items(conversation, completion)):
         place = {"output_index": index}
-        opened = item(conversation, one, begun=True)
-        yield "response.output_item.added", {**place, "item": opened}, _frame_tokens(one)
-        yield from _inside(one, {"item_id": one.id, **place})
-        output.append(item(conversation, one))
+        opened = render_item(conversation, item, begun=True)
+        yield "response.output_item.added", {**place, "item": opened}, _frame_tokens(item)
+        yield from _inside(item, {"item_id": item.id, **place})
+        output.append(render_item(conversation, item))
         yield "response.output_item.done", {**place, "item": output[-1]}, 0
     whole = response(conversation, completion, output)
     yield f"response.{whole['status']}", {"response": whole}, 0
 
 
-def _frame_tokens(one: Item) -> int:
-    return 1 if isinstance(one.parts[0], Call) else 0
+def _frame_tokens(item: Item) -> int:
+    return 1 if isinstance(item.parts[0], Call) else 0
 
 
-def _inside(one: Item, place: dict[str, Any]) -> Iterator[Event]:
-    first = one.parts[0]
+def _inside(item: Item, place: dict[str, Any]) -> Iterator[Event]:
+    first = item.parts[0]
     if isinstance(first, Call):
         yield from _call(first, place)
     elif isinstance(first, Thinking):
@@ -241,7 +241,7 @@ def _inside(one: Item, place: dict[str, Any]) -> Iterator[Event]:
         for step in ("in_progress", "searching", "completed"):
             yield f"response.web_search_call.{step}", place, 0
     else:
-        for index, part in enumerate(words(one)):
+        for index, part in enumerate(words(item)):
             yield from _content(part, {**place, "content_index": index})
 
 
