@@ -231,8 +231,19 @@ class _Running(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Give open streams a moment, then close their connections under them."""
         assert self._loop is not None
+        if not self.server_state.connections and not self.server_state.tasks:
+            await self._close_listening(sockets or [])  # uvicorn would first sleep for 0.1 s
+            return
         self._loop.call_later(_GRACE, self._abort)
         await super().shutdown(sockets)
+
+    async def _close_listening(self, sockets: list[socket.socket]) -> None:
+        for server in self.servers:
+            server.close()
+        for listening in sockets:
+            listening.close()
+        for server in self.servers:
+            await server.wait_closed()
 
     def _abort(self) -> None:
         for connection in list(self.server_state.connections):
