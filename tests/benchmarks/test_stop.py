@@ -60,14 +60,31 @@ def test_a_reserve_that_a_tree_of_agents_shares_comes_out_the_same_every_time(
         )
 
 
-def test_every_condition_there_is_has_its_trial() -> None:
+UNTRIED = {"Says"}  # its words are said with an answer, which ends a run anyway
+
+
+def without_trial() -> set[str]:
+    """The conditions of the harness that `bench stop` does not try."""
     there = {
         kind.__name__
         for kind in vars(conditions).values()
         if isinstance(kind, type) and hasattr(kind, "kind")
     }
-    tried = {type(trial.condition).__name__ for trial in TRIALS}
-    assert there - tried <= {"Says"}  # its words are said with an answer, which ends a run anyway
+    return there - {type(trial.condition).__name__ for trial in TRIALS}
+
+
+def test_every_condition_there_is_has_its_trial() -> None:
+    assert without_trial() == UNTRIED
+
+
+def test_a_new_condition_without_its_trial_is_told_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class BrandNew(conditions.MaxTurns):
+        """What somebody has just added."""
+
+    monkeypatch.setattr(conditions, "BrandNew", BrandNew, raising=False)
+    assert without_trial() == {"BrandNew", *UNTRIED}
 
 
 def test_the_table_has_a_line_for_each_condition(
