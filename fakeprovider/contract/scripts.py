@@ -48,9 +48,8 @@ def answering(draw: st.DrawFn) -> Case:
     """A model that reads a little and answers; it would answer again if it were asked."""
     before = draw(st.integers(0, 3))
     width = draw(st.integers(1, 3))
-    answer = draw(st.sampled_from(["Done.", "All notes are read.", "No, there is nothing."]))
-    said = say(answer)
-    return Case(Replies(*_reading(before, width), said, again=before), turns=before + 5)
+    answer = say(draw(st.sampled_from(["Done.", "All notes are read.", "No, there is nothing."])))
+    return Case(Replies(*_reading(before, width), answer, again=before), turns=before + 5)
 
 
 @st.composite

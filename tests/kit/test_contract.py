@@ -27,8 +27,8 @@ def loop(base_url: str, limits: Limits, cap: int) -> tuple[int, int]:
     """A bare loop with a cap: turns and tokens."""
     tools = {tool.name: tool.run for tool in limits.tools}
     offered = [
-        {"type": "function", "function": {"name": one.name, "parameters": dict(one.parameters)}}
-        for one in limits.tools
+        {"type": "function", "function": {"name": tool.name, "parameters": dict(tool.parameters)}}
+        for tool in limits.tools
     ]
     messages: list[dict[str, Any]] = [{"role": "user", "content": limits.task}]
     turns = tokens = 0
@@ -37,14 +37,14 @@ def loop(base_url: str, limits: Limits, cap: int) -> tuple[int, int]:
             body = {"model": "m", "messages": messages, "tools": offered}
             answer = client.post(f"{base_url}/chat/completions", json=body)
             answer.raise_for_status()
-            said, turns = answer.json()["choices"][0]["message"], turns + 1
+            reply, turns = answer.json()["choices"][0]["message"], turns + 1
             tokens += answer.json()["usage"]["total_tokens"]
-            messages.append(said)
-            if not said.get("tool_calls"):
+            messages.append(reply)
+            if not reply.get("tool_calls"):
                 break
-            for call in said["tool_calls"]:
-                given = json.loads(call["function"]["arguments"])
-                result = tools[call["function"]["name"]](**given)
+            for call in reply["tool_calls"]:
+                arguments = json.loads(call["function"]["arguments"])
+                result = tools[call["function"]["name"]](**arguments)
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
     return turns, tokens
 
@@ -60,26 +60,26 @@ def one_too_many(base_url: str, limits: Limits) -> None:
 
 def test_a_clause_can_be_checked_alone_in_process_and_over_a_socket() -> None:
     for in_process in (True, False):
-        (found,) = check_stop_contract(capped, clauses=["cap"], in_process=in_process, examples=2)
-        assert (found.clause, found.result) == ("cap", "pass")
+        (result,) = check_stop_contract(capped, clauses=["cap"], in_process=in_process, examples=2)
+        assert (result.clause, result.result) == ("cap", "pass")
 
 
 def test_a_failure_shows_clause_smallest_case_and_transcript() -> None:
     with pytest.raises(ContractBroken) as broken:
         check_stop_contract(one_too_many, clauses=["cap", "ends"], in_process=True, examples=20)
     assert broken.value.clauses == ("cap",)
-    told = str(broken.value)
-    assert "cap: 2 model calls under a cap of 1" in told
-    assert "turns=1," in told  # the smallest cap
-    assert "Replies(" in told
-    assert "total" in told
+    message = str(broken.value)
+    assert "cap: 2 model calls under a cap of 1" in message
+    assert "turns=1," in message  # the smallest cap
+    assert "Replies(" in message
+    assert "total" in message
 
 
 def test_what_the_report_does_not_promise_is_not_observable() -> None:
-    found = check_stop_contract(
+    results = check_stop_contract(
         capped, clauses=["approval", "cancel", "reported"], in_process=True, examples=2
     )
-    assert {one.clause: one.result for one in found} == {
+    assert {result.clause: result.result for result in results} == {
         "approval": "not observable",
         "cancel": "not observable",
         "reported": "pass",
@@ -125,8 +125,8 @@ def test_what_leaves_nothing_to_check_is_refused() -> None:
 
 
 def test_one_clause_may_be_named_without_a_list() -> None:
-    (found,) = check_stop_contract(capped, clauses="cap", in_process=True, examples=1)
-    assert found.clause == "cap"
+    (result,) = check_stop_contract(capped, clauses="cap", in_process=True, examples=1)
+    assert result.clause == "cap"
     with pytest.raises(ValueError, match="nothing left to check"):
         check_stop_contract(capped, clauses="cap", skip="cap")
 
@@ -141,8 +141,8 @@ def test_an_async_adapter_is_awaited() -> None:
     async def adapter(base_url: str, limits: Limits) -> Report:
         return await asyncio.to_thread(capped, base_url, limits)
 
-    found = check_stop_contract(adapter, clauses=["cap", "reported"], in_process=True, examples=1)
-    assert {one.result for one in found} == {"pass"}
+    results = check_stop_contract(adapter, clauses=["cap", "reported"], in_process=True, examples=1)
+    assert {result.result for result in results} == {"pass"}
 
 
 def test_an_adapter_that_leaves_the_transport_out_is_told_of_it() -> None:
@@ -164,10 +164,10 @@ def test_a_command_that_gets_nowhere_is_told_with_its_status_and_its_last_words(
 
 
 def test_skipped_clauses_are_not_checked() -> None:
-    found = check_stop_contract(
+    results = check_stop_contract(
         capped, clauses=["cap", "ends"], skip=["cap"], in_process=True, examples=1
     )
-    assert [one.clause for one in found] == ["ends"]
+    assert [result.clause for result in results] == ["ends"]
 
 
 COMMAND = """
@@ -195,13 +195,13 @@ with open(os.environ["FAKEPROVIDER_REPORT"], "w") as file:
 
 def test_a_command_is_told_its_limits_and_may_report() -> None:
     """Its own tool is named by a mapping; fields of the report that nobody knows pass."""
-    found = check_stop_contract(
+    results = check_stop_contract(
         [sys.executable, "-c", COMMAND],
         clauses=["cap", "reported"],
         tools={"read_note": "cat"},
         examples=2,
     )
-    assert {one.result for one in found} == {"pass"}
+    assert {result.result for result in results} == {"pass"}
 
 
 def test_an_adapter_that_hangs_or_raises_is_told_as_such() -> None:
@@ -223,8 +223,8 @@ def test_an_adapter_that_hangs_or_raises_is_told_as_such() -> None:
 
 def test_what_is_no_agent_and_no_number_is_a_type_error_that_says_what_to_pass() -> None:
     wrong: Any
-    for wrong, told in (("python x.py", "as a list"), ([], "is the program"), (3, "no agent")):
-        with pytest.raises(TypeError, match=told):
+    for wrong, message in (("python x.py", "as a list"), ([], "is the program"), (3, "no agent")):
+        with pytest.raises(TypeError, match=message):
             check_stop_contract(wrong)
     wrong = "x"
     with pytest.raises(TypeError, match="examples='x': must be a whole number"):

@@ -17,7 +17,7 @@ for line in sys.stdin:
     for name in [name for name in sys.modules if name.partition(".")[0] == "fakeprovider_harness"]:
         del sys.modules[name]
     sys.path.insert(0, order["tree"])
-    found = runpy.run_path(REFERENCE)["held"](order["clauses"])
-    found["harness"] = sys.modules["fakeprovider_harness"].__file__
+    outcome = runpy.run_path(REFERENCE)["check"](order["clauses"])
+    outcome["harness"] = sys.modules["fakeprovider_harness"].__file__
     sys.path.remove(order["tree"])
-    print(json.dumps(found), flush=True)
+    print(json.dumps(outcome), flush=True)

@@ -57,11 +57,11 @@ def agent(base_url: str, limits: Limits) -> Report:
     state = home.load() if limits.resume else RunState.start(limits.task, run_id="run")
     chat = ChatModel(base_url, api_key="any", transport=limits.transport)
     model = RetryingModel(chat, POLICY, draw=lambda: 1.0)
-    tools = [made(tool) for tool in limits.tools]
+    tools = [as_tool(tool) for tool in limits.tools]
     reads = [tool for tool in tools if tool.read_only]
     ask = "Let another agent do it."
     tools.append(subagent("delegate", ask, model=model, tools=reads, stop=MaxTurns(20)))
-    with heard(limits.cancel) as cancel:
+    with forwarded(limits.cancel) as cancel:
         while True:
             state = run(
                 state,
@@ -90,7 +90,7 @@ def stop(limits: Limits) -> Condition:
     return MaxTurns(limits.turns) | MaxTokens(limits.tokens) | RepeatedCalls(3)
 
 
-def made(tool: OfferedTool) -> Tool:
+def as_tool(tool: OfferedTool) -> Tool:
     return Tool(
         tool.name,
         tool.description,
@@ -111,12 +111,12 @@ def decide(state: RunState, limits: Limits) -> None:
 
 
 @contextmanager
-def heard(asked: threading.Event) -> Iterator[Cancel]:
+def forwarded(cancelled: threading.Event) -> Iterator[Cancel]:
     """The contract's wish to end the run, as the harness's own signal."""
     cancel, over = Cancel(), threading.Event()
 
     def listen() -> None:
-        asked.wait()
+        cancelled.wait()
         if not over.is_set():
             cancel.set("cancelled")
 
@@ -125,13 +125,14 @@ def heard(asked: threading.Event) -> Iterator[Cancel]:
         yield cancel
     finally:
         over.set()
-        asked.set()
+        cancelled.set()
 
 
-def held(clauses: list[str]) -> dict[str, Any]:
-    """`{"broken": [clause], "held": {clause: result}, "told": text}`."""
+def check(clauses: list[str]) -> dict[str, Any]:
+    """`{"broken": [clause], "results": {clause: result}, "message": text}`."""
     try:
         results = check_stop_contract(agent, clauses=clauses, in_process=True, examples=4)
     except ContractBroken as error:
-        return {"broken": error.clauses, "held": {}, "told": str(error)}
-    return {"broken": [], "held": {one.clause: one.result for one in results}, "told": ""}
+        return {"broken": error.clauses, "results": {}, "message": str(error)}
+    outcomes = {result.clause: result.result for result in results}
+    return {"broken": [], "results": outcomes, "message": ""}

@@ -39,15 +39,15 @@ def judge() -> Iterator[Judge]:
     assert popen.stdin is not None
     assert popen.stdout is not None
 
-    def held(tree: Path, *clauses: str) -> dict[str, Any]:
+    def check(tree: Path, *clauses: str) -> dict[str, Any]:
         assert popen.stdin is not None
         assert popen.stdout is not None
         print(json.dumps({"tree": str(tree), "clauses": clauses}), file=popen.stdin, flush=True)
-        found: dict[str, Any] = json.loads(popen.stdout.readline())
-        assert Path(found["harness"]).is_relative_to(tree)
-        return found
+        outcome: dict[str, Any] = json.loads(popen.stdout.readline())
+        assert Path(outcome["harness"]).is_relative_to(tree)
+        return outcome
 
-    yield held
+    yield check
     popen.stdin.close()
     popen.stdout.close()
     assert popen.wait(timeout=30) == 0
@@ -70,20 +70,22 @@ def patched(mutant: dict[str, str], tree: Path) -> None:
     file.write_text(source.replace(mutant["old"], mutant["new"]))
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=[one["name"] for one in MUTANTS])
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant["name"] for mutant in MUTANTS])
 def test_the_contract_finds_the_mutant(
     mutant: dict[str, str], tmp_path: Path, judge: Judge
 ) -> None:
     patched(mutant, tmp_path)
-    found = judge(tmp_path, mutant["clause"])
-    assert found["broken"] == [mutant["clause"]], mutant["about"]
-    assert found["told"].startswith(f"the stop contract is broken: {mutant['clause']}\n")
-    assert "Case(" in found["told"]
+    outcome = judge(tmp_path, mutant["clause"])
+    assert outcome["broken"] == [mutant["clause"]], mutant["about"]
+    assert outcome["message"].startswith(f"the stop contract is broken: {mutant['clause']}\n")
+    assert "Case(" in outcome["message"]
 
 
 def test_no_clause_is_broken_by_the_harness_without_a_mutant(judge: Judge) -> None:
-    found = judge(ROOT / "harness")
-    assert (found["broken"], set(found["held"].values())) == ([], {"pass"}), found["told"]
+    outcome = judge(ROOT / "harness")
+    assert (outcome["broken"], set(outcome["results"].values())) == ([], {"pass"}), outcome[
+        "message"
+    ]
 
 
 def test_a_mutant_whose_text_is_gone_fails_by_name(tmp_path: Path) -> None:
