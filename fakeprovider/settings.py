@@ -18,14 +18,14 @@ from fakeprovider.scripts import Script
 from fakeprovider.serving.asgi import BODY_TIMEOUT
 
 if TYPE_CHECKING:
-    from fakeprovider.serving.request_context import Job
+    from fakeprovider.serving.request_context import RequestContext
 
 MAX_BODY = 32 << 20
 """Bytes of a request body, unless told otherwise: the limit of the Messages API."""
 
 CountingRule: TypeAlias = Literal["wire", "openai"]
 
-Gate: TypeAlias = "Callable[[Job], None]"
+Gate: TypeAlias = "Callable[[RequestContext], None]"
 """Looks at each request before it is read, and may raise `ApiError`."""
 
 

@@ -19,26 +19,28 @@ from fakeprovider.delivery.steps import (
 )
 from fakeprovider.faults import Answer, Kind
 from fakeprovider.faults.kind import Scene
-from fakeprovider.serving.request_context import Job
+from fakeprovider.serving.request_context import RequestContext
 
 
-def delivery(job: Job, conversation: Conversation, completion: Completion) -> Iterable[Step]:
-    """The steps of a reply; what answers in its place is noted in `job.answer`."""
+def delivery(
+    context: RequestContext, conversation: Conversation, completion: Completion
+) -> Iterable[Step]:
+    """The steps of a reply; what answers in its place is noted in `context.answer`."""
     scene = Scene(
-        job.dialect,
+        context.dialect,
         conversation,
         completion,
-        job.struck.values if job.struck else {},
-        job.body,
-        job.request_id,
-        job.started,
+        context.struck.values if context.struck else {},
+        context.body,
+        context.request_id,
+        context.started,
     )
-    kind = job.struck.kind if job.struck else None
+    kind = context.struck.kind if context.struck else None
     if kind is not None and kind.error is not None:
-        job.answer = kind.error(scene)
-        if job.answer is not None:
-            return _refusal(job.answer, job.headers)
-    steps = _reply(scene, kind, job.headers)
+        context.answer = kind.error(scene)
+        if context.answer is not None:
+            return _refusal(context.answer, context.headers)
+    steps = _reply(scene, kind, context.headers)
     return steps if kind is None or kind.steps is None else kind.steps(steps, scene)
 
 

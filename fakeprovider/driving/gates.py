@@ -8,7 +8,7 @@ from threading import Lock
 
 from fakeprovider.errors import ApiError, counted
 from fakeprovider.journal import Exchange
-from fakeprovider.serving.request_context import Job
+from fakeprovider.serving.request_context import RequestContext
 from fakeprovider.verdict import ANY, ClauseResult, failing
 
 SCRIPT_ERRORS = frozenset(
@@ -163,7 +163,7 @@ class Guard:
         self._admitted = 0
         self._lock = Lock()
 
-    def admit(self, job: Job) -> None:
+    def admit(self, context: RequestContext) -> None:
         """Let a request in; raises `ApiError`, which no SDK retries, when there were enough."""
         with self._lock:
             self._admitted += 1

@@ -17,7 +17,7 @@ from fakeprovider.conversation import Conversation
 from fakeprovider.faults.kind import BadFault, Kind, Values
 from fakeprovider.faults.registry import FAULTS, find
 from fakeprovider.journal import Exchange
-from fakeprovider.parsing.caches import Bounded
+from fakeprovider.parsing.caches import ByteBoundedCache
 from fakeprovider.replies import Fault, Reply
 
 _RANGE = re.compile(r"(\d{1,9})(-(\d{1,9})?)?")
@@ -174,7 +174,7 @@ class Attempts:
 
     def __init__(self, limit: int = 8 * MIB) -> None:
         self._limit = limit
-        self._counts: Bounded[tuple[str, str], int] = Bounded(limit)
+        self._counts: ByteBoundedCache[tuple[str, str], int] = ByteBoundedCache(limit)
         self._lock = Lock()
 
     def next(self, run: str, digest: str, retries: int = 0) -> int:
@@ -192,7 +192,7 @@ class Attempts:
         """Forget what was counted, or that of one run."""
         with self._lock:
             if run is None:
-                self._counts = Bounded(self._limit)
+                self._counts = ByteBoundedCache(self._limit)
                 return
             for key in self._counts.known():
                 if key[0] == run:

@@ -29,7 +29,7 @@ V = TypeVar("V")
 _SLOT = 120  # bytes of an entry's own: dict slot, list node, key tuple, the stored cost
 
 
-class Bounded(Generic[K, V]):
+class ByteBoundedCache(Generic[K, V]):
     """The most recently used values, as many as fit in `limit` bytes.
 
     The caller says what an entry costs; what costs more than the limit is not kept.
@@ -82,7 +82,7 @@ Tell: TypeAlias = Callable[[Conversation, Completion | None], Exchange]
 """Makes a record of a conversation and its completion, as far as they go."""
 
 
-class Known:
+class KnownRequest:
     """A conversation, and the completion of the reply that was last given in it."""
 
     __slots__ = ("_completion", "_reply", "_script", "_told", "_whole", "conversation")
@@ -132,7 +132,7 @@ _ENTRY = 250  # bytes of an entry around its message: a tuple, its numbers
 Key: TypeAlias = tuple[str, bytes] | tuple[str, bytes, tuple[str, ...]]
 
 
-class Memory:
+class RequestCaches:
     """The caches of one server, each bounded in bytes; 64 MiB in all by default.
 
     `entries` has messages by their raw bytes, `tools` the offered tools and their tokens by their
@@ -141,10 +141,12 @@ class Memory:
     """
 
     def __init__(self, limit: int = 64 * MIB) -> None:
-        self.entries: Bounded[Key, tuple[Entry, ...]] = Bounded(limit // 3)
-        self.requests: Bounded[tuple[str, str, bytes], Known] = Bounded(limit // 6)
-        self.tools: Bounded[tuple[str, bytes], tuple[tuple[Offered, ...], int]] = Bounded(
-            limit // 12
+        self.entries: ByteBoundedCache[Key, tuple[Entry, ...]] = ByteBoundedCache(limit // 3)
+        self.requests: ByteBoundedCache[tuple[str, str, bytes], KnownRequest] = ByteBoundedCache(
+            limit // 6
+        )
+        self.tools: ByteBoundedCache[tuple[str, bytes], tuple[tuple[Offered, ...], int]] = (
+            ByteBoundedCache(limit // 12)
         )
         self.prefixes = Prefixes(limit - limit // 3 - limit // 6 - limit // 12)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 import msgspec
 
 from fakeprovider.errors import ApiError
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.fold import Entry, Folding, State
 from fakeprovider.parsing.json_body import check_utf8, decode
 from fakeprovider.parsing.prefix import Checkpoint, key_of
@@ -54,21 +54,21 @@ class Transcript(Generic[R]):
     digest: str
 
 
-def read(form: Form[R], body: bytes, memory: Memory) -> Transcript[R]:
+def read(form: Form[R], body: bytes, caches: RequestCaches) -> Transcript[R]:
     """Read a body, from where an earlier request of the same conversation ended if there was one.
 
     Raises `ApiError` for a body that is not what the dialect takes.
     """
-    checkpoint = memory.prefixes.find(form.dialect, body)
+    checkpoint = caches.prefixes.find(form.dialect, body)
     if checkpoint is not None:
-        resumed = _resume(form, body, memory, checkpoint)
+        resumed = _resume(form, body, caches, checkpoint)
         if resumed is not None:
             return resumed
-    return _read_whole(form, body, memory)
+    return _read_whole(form, body, caches)
 
 
 def read_after(
-    form: Form[R], body: bytes, memory: Memory, begin: Callable[[R], State]
+    form: Form[R], body: bytes, caches: RequestCaches, begin: Callable[[R], State]
 ) -> Transcript[R]:
     """Read a whole body whose messages go on from a state that the request itself names.
 
@@ -76,23 +76,23 @@ def read_after(
     """
     check_utf8(body)
     request = decode(body, form.decoder)
-    state = _fold(form, bytes(form.array(request)), memory, begin(request))
+    state = _fold(form, bytes(form.array(request)), caches, begin(request))
     return Transcript(request, state, hashlib.sha256(body).hexdigest())
 
 
-def _read_whole(form: Form[R], body: bytes, memory: Memory) -> Transcript[R]:
+def _read_whole(form: Form[R], body: bytes, caches: RequestCaches) -> Transcript[R]:
     check_utf8(body)
     request = decode(body, form.decoder)
     array = bytes(form.array(request))
-    state = _fold(form, array, memory, State())
+    state = _fold(form, array, caches, State())
     start = body.find(array)
     if start < 0 or start != body.rfind(array):  # not as it was sent, or twice: which is not known
         return Transcript(request, state, hashlib.sha256(body).hexdigest())
-    return _keep(form, body, memory, request, start, start + _last_end(array), state)
+    return _keep(form, body, caches, request, start, start + _last_end(array), state)
 
 
 def _resume(
-    form: Form[R], body: bytes, memory: Memory, checkpoint: Checkpoint
+    form: Form[R], body: bytes, caches: RequestCaches, checkpoint: Checkpoint
 ) -> Transcript[R] | None:
     """Read what follows the checkpoint; None where only a reading of the whole is sure."""
     rest = _rest(body, len(checkpoint.prefix))
@@ -108,13 +108,13 @@ def _resume(
     array = bytes(form.array(request))
     if not document.startswith(array, start) or _again(form.field, document[start + len(array) :]):
         return None
-    state = _fold(form, array, memory, checkpoint.state)
+    state = _fold(form, array, caches, checkpoint.state)
     if state is checkpoint.state:
         return Transcript(
             request, state, _digest(checkpoint.digest, body[len(checkpoint.prefix) :])
         )
     end = len(body) - len(document) + start + _last_end(array)
-    return _keep(form, body, memory, request, start, end, state, checkpoint)
+    return _keep(form, body, caches, request, start, end, state, checkpoint)
 
 
 def _rest(body: bytes, begin: int) -> bytes | None:
@@ -138,21 +138,21 @@ def _last_end(array: bytes) -> int:
     return len(array[:-1].rstrip(_SPACE))
 
 
-def _fold(form: Form[R], array: bytes, memory: Memory, state: State) -> State:
+def _fold(form: Form[R], array: bytes, caches: RequestCaches, state: State) -> State:
     raws = decode(array, _ARRAY, form.field)
     if not raws:
         return state
     folding = Folding(state)
     for index, raw in enumerate(raws, state.wire):
         parse = partial(form.parse, index)
-        folding.add(memory.read(form.dialect, bytes(raw), folding.names, parse))
+        folding.add(caches.read(form.dialect, bytes(raw), folding.names, parse))
     return folding.done()
 
 
 def _keep(
     form: Form[R],
     body: bytes,
-    memory: Memory,
+    caches: RequestCaches,
     request: R,
     start: int,
     end: int,
@@ -165,7 +165,7 @@ def _keep(
     digest.update(memoryview(body)[done:end])
     prefix = body[:end]
     key = key_of(form.dialect, prefix, before)
-    memory.prefixes.keep(Checkpoint(prefix, start, state, digest, key), before)
+    caches.prefixes.keep(Checkpoint(prefix, start, state, digest, key), before)
     return Transcript(request, state, _digest(digest, body[end:]))
 
 

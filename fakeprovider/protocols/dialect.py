@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.errors import ApiError
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.answers import NotAnAnswer, Written
 from fakeprovider.registry import Registry
 
@@ -47,14 +47,14 @@ class TokenNames(NamedTuple):
 class Parse(Protocol):
     """Reads a request body; raises `ApiError`."""
 
-    def __call__(self, body: bytes, memory: Memory, model: str = "") -> Conversation:
+    def __call__(self, body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
         """`model` is the path's, for a body that names none (Azure's deployments)."""
 
 
 Recount: TypeAlias = Callable[[Conversation], Conversation]
 """Gives a conversation the prompt tokens of the counting rule in force."""
 
-Aside: TypeAlias = Callable[[bytes, Memory, str, Recount], tuple[Conversation | None, bytes]]
+Aside: TypeAlias = Callable[[bytes, RequestCaches, str, Recount], tuple[Conversation | None, bytes]]
 """Answers a request body that no script is asked about, with the conversation if there is one."""
 
 

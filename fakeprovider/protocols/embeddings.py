@@ -21,7 +21,7 @@ import msgspec
 from fakeprovider import tokens
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.json_body import check_utf8, decode
 
 _MOST_TEXTS = 2048  # the reference's limit of an input list
@@ -42,7 +42,7 @@ _DECODER = msgspec.json.Decoder(Request)
 
 
 def answer(
-    body: bytes, memory: Memory, model: str = "", recount: object = None
+    body: bytes, caches: RequestCaches, model: str = "", recount: object = None
 ) -> tuple[Conversation | None, bytes]:
     """A list of unit vectors, one per text; raises `ApiError`."""
     check_utf8(body)

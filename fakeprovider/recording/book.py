@@ -12,7 +12,7 @@ import yaml
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.continued_conversation import Continued
 from fakeprovider.protocols.answers import NotAnAnswer, Written
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, read_answer
@@ -46,7 +46,7 @@ class Book:
     _exchanges: list[_Exchange] = field(default_factory=list)
     _places: dict[str, int] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
-    _memory: Memory = field(default_factory=Memory)
+    _memory: RequestCaches = field(default_factory=RequestCaches)
 
     def __len__(self) -> int:
         return len(self._exchanges)

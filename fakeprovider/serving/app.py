@@ -19,7 +19,7 @@ from fakeprovider.delivery.steps import Step
 from fakeprovider.delivery.transport import transport_of
 from fakeprovider.errors import ApiError
 from fakeprovider.journal import Journal
-from fakeprovider.parsing.caches import Bounded
+from fakeprovider.parsing.caches import ByteBoundedCache
 from fakeprovider.protocols.dialect import Frame, by_endpoint
 from fakeprovider.serving.asgi import (
     ASGIApp,
@@ -42,7 +42,7 @@ from fakeprovider.serving.auth import check_key
 from fakeprovider.serving.pages import pages
 from fakeprovider.serving.provider import LONG, Provider
 from fakeprovider.serving.repeats import Answered, Repeats
-from fakeprovider.serving.request_context import Job, exchange_of
+from fakeprovider.serving.request_context import RequestContext, exchange_of
 from fakeprovider.serving.routing import Route, resolve
 
 _log = logging.getLogger("fakeprovider")
@@ -60,7 +60,7 @@ class App:
         self.settings = provider.settings
         self._long = asyncio.Lock()
         self._dialects = by_endpoint()
-        self._routes: Bounded[str, Route] = Bounded(1 << 20)
+        self._routes: ByteBoundedCache[str, Route] = ByteBoundedCache(1 << 20)
         self._pages: ASGIApp = pages(provider, journal, self.settings.api_key)
         self._repeats = Repeats(provider)
 
@@ -73,7 +73,7 @@ class App:
         if route is None:
             await self._pages(scope, receive, send)
             return
-        job = Job(
+        context = RequestContext(
             self._dialects[route.endpoint],
             route,
             head=read_head(scope["headers"]),
@@ -82,7 +82,7 @@ class App:
             started=time.time(),
             transport=transport_of(scope),
         )
-        await self._serve(job, scope, receive, send)
+        await self._serve(context, scope, receive, send)
 
     def _route(self, path: str) -> Route | None:
         route = self._routes.get(path)
@@ -92,81 +92,83 @@ class App:
                 self._routes.put(path, route, 1000 + 8 * len(path))
         return route
 
-    async def _serve(self, job: Job, scope: Scope, receive: Receive, send: Send) -> None:
-        job.clock = time.perf_counter()
+    async def _serve(
+        self, context: RequestContext, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        context.clock = time.perf_counter()
         try:
             if self.provider.gate is not None:
-                self.provider.gate(job)
+                self.provider.gate(context)
             if self.settings.api_key is not None:
                 check_key(scope["headers"], self.settings.api_key)
-            _check_head(job.method, job.head)
-            job.body = await read_body(
+            _check_head(context.method, context.head)
+            context.body = await read_body(
                 receive,
                 self.settings.max_body,
                 declared=declared_length(scope["headers"]),
                 seconds=self.settings.body_timeout,
             )
-            job.read = True
-            job.clock = time.perf_counter()
-            again = None if self.journal.bodies else self._repeats.find(job)
+            context.read = True
+            context.clock = time.perf_counter()
+            again = None if self.journal.bodies else self._repeats.find(context)
             if again is None:
-                await self._reply(job, receive, send)
+                await self._reply(context, receive, send)
             else:
-                await self._repeat(job, again, send)
+                await self._repeat(context, again, send)
         except ApiError as error:
-            job.error = error
-            await self._refuse(job, receive, send)
+            context.error = error
+            await self._refuse(context, receive, send)
         except ClientLeft:
-            job.cancelled = True
+            context.cancelled = True
         except Exception as error:
-            _log.exception("%s %s failed", job.method, job.path)
-            job.error = _unforeseen(error)
-            await self._refuse(job, receive, send)
-        self._record(job)
+            _log.exception("%s %s failed", context.method, context.path)
+            context.error = _unforeseen(error)
+            await self._refuse(context, receive, send)
+        self._record(context)
 
-    async def _repeat(self, job: Job, again: Answered, send: Send) -> None:
+    async def _repeat(self, context: RequestContext, again: Answered, send: Send) -> None:
         """Send what was sent before; the journal hears of it as of any exchange."""
-        job.recorded = True
-        self.journal.write(again.told, started=job.started, ms=job.ms())
+        context.recorded = True
+        self.journal.write(again.told, started=context.started, ms=context.ms())
         await send_both(send, again.events)
 
-    def _record(self, job: Job) -> None:
+    def _record(self, context: RequestContext) -> None:
         """Journal the exchange, once, before its last bytes go out.
 
         A client that has the whole reply finds it in the journal.
         """
-        if not job.recorded:
-            job.recorded = True
-            job.told = self.journal.write(exchange_of(job, bodies=self.journal.bodies))
+        if not context.recorded:
+            context.recorded = True
+            context.told = self.journal.write(exchange_of(context, bodies=self.journal.bodies))
 
-    async def _reply(self, job: Job, receive: Receive, send: Send) -> None:
-        aside = job.dialect.asides.get(job.route.endpoint)
+    async def _reply(self, context: RequestContext, receive: Receive, send: Send) -> None:
+        aside = context.dialect.asides.get(context.route.endpoint)
         if aside is not None:
-            if len(job.body) > LONG:
-                body = await self._apart(partial(self.provider.answer_aside, job, aside))
+            if len(context.body) > LONG:
+                body = await self._apart(partial(self.provider.answer_aside, context, aside))
             else:
-                body = self.provider.answer_aside(job, aside)
-            self._note(job, body)
-            self._record(job)
-            await send_whole(send, body, headers=job.headers)
+                body = self.provider.answer_aside(context, aside)
+            self._note(context, body)
+            self._record(context)
+            await send_whole(send, body, headers=context.headers)
             return
-        if len(job.body) > LONG:
-            conversation, completion = await self._apart(partial(self.provider.answer, job))
+        if len(context.body) > LONG:
+            conversation, completion = await self._apart(partial(self.provider.answer, context))
         else:
-            conversation, completion = self.provider.answer(job)
-        if completion.pace is not None or job.struck is not None:
-            await self._play(job, delivery(job, conversation, completion), receive, send)
+            conversation, completion = self.provider.answer(context)
+        if completion.pace is not None or context.struck is not None:
+            await self._play(context, delivery(context, conversation, completion), receive, send)
             return
         if conversation.stream:
-            frames = job.dialect.render_stream(conversation, completion)
-            await self._stream(job, frames, receive, send)
+            frames = context.dialect.render_stream(conversation, completion)
+            await self._stream(context, frames, receive, send)
             return
-        assert job.known is not None
-        body = job.known.render_whole(job.dialect, completion)
-        self._note(job, body)
-        self._record(job)
-        events = whole(body, headers=job.headers)
-        self._repeats.keep(job, events)
+        assert context.known is not None
+        body = context.known.render_whole(context.dialect, completion)
+        self._note(context, body)
+        self._record(context)
+        events = whole(body, headers=context.headers)
+        self._repeats.keep(context, events)
         await send_both(send, events)
 
     async def _apart(self, work: Callable[[], _T]) -> _T:
@@ -174,31 +176,33 @@ class App:
         async with self._long:
             return await asyncio.to_thread(work)
 
-    async def _play(self, job: Job, steps: Iterable[Step], receive: Receive, send: Send) -> None:
-        job.answering = True
+    async def _play(
+        self, context: RequestContext, steps: Iterable[Step], receive: Receive, send: Send
+    ) -> None:
+        context.answering = True
 
         def ending() -> None:
-            job.begun = player.begun
-            self._record(job)
+            context.begun = player.begun
+            self._record(context)
 
-        player = Player(receive, send, job.transport, partial(self._note, job), ending)
-        if job.completion is not None and job.completion.pace is not None:
-            job.clocked = player.clocked
+        player = Player(receive, send, context.transport, partial(self._note, context), ending)
+        if context.completion is not None and context.completion.pace is not None:
+            context.clocked = player.clocked
         try:
             await player.play(steps)
         finally:
-            job.begun = player.begun
+            context.begun = player.begun
 
     async def _stream(
-        self, job: Job, frames: Iterator[Frame], receive: Receive, send: Send
+        self, context: RequestContext, frames: Iterator[Frame], receive: Receive, send: Send
     ) -> None:
-        job.answering = True
-        await start_stream(send, job.headers)
+        context.answering = True
+        await start_stream(send, context.headers)
         leaving = asyncio.ensure_future(receive())  # nothing more to read: ends when they leave
         try:
             waiting = b""  # the last frame goes out once the journal has the exchange
             for number, frame in enumerate(frames, 1):
-                self._note(job, frame.data)
+                self._note(context, frame.data)
                 if waiting:
                     await send_piece(send, waiting)
                 waiting = frame.data
@@ -206,32 +210,34 @@ class App:
                     await asyncio.sleep(0)
                 if leaving.done():
                     raise ClientLeft
-            self._record(job)
+            self._record(context)
             await send_piece(send, waiting)
             await send_piece(send, b"", more=False)
         finally:
             leaving.cancel()
 
-    async def _refuse(self, job: Job, receive: Receive, send: Send) -> None:
-        assert job.error is not None
-        if job.answering:  # the head is out: leaving the reply unfinished breaks the connection off
+    async def _refuse(self, context: RequestContext, receive: Receive, send: Send) -> None:
+        assert context.error is not None
+        if (
+            context.answering
+        ):  # the head is out: leaving the reply unfinished breaks the connection off
             return
-        headers = job.headers + job.error.headers
-        job.error.request_id = job.request_id
-        if job.error.retry is not None:
-            headers += (("x-should-retry", "true" if job.error.retry else "false"),)
-        body = job.dialect.render_error(job.error)
-        self._note(job, body)
-        self._record(job)
-        unread = job.error.status == 413 and not job.read
-        await send_whole(send, body, job.error.status, headers, more=unread)
+        headers = context.headers + context.error.headers
+        context.error.request_id = context.request_id
+        if context.error.retry is not None:
+            headers += (("x-should-retry", "true" if context.error.retry else "false"),)
+        body = context.dialect.render_error(context.error)
+        self._note(context, body)
+        self._record(context)
+        unread = context.error.status == 413 and not context.read
+        await send_whole(send, body, context.error.status, headers, more=unread)
         if unread:
             await discard_body(receive, self.settings.max_body, seconds=self.settings.body_timeout)
             await send_piece(send, b"", more=False)
 
-    def _note(self, job: Job, data: bytes) -> None:
+    def _note(self, context: RequestContext, data: bytes) -> None:
         if self.journal.bodies:
-            job.sent.append(data)
+            context.sent.append(data)
 
 
 def _unforeseen(error: Exception) -> ApiError:

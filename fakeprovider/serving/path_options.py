@@ -28,7 +28,7 @@ class BadParameter(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Params:
+class PathOptions:
     """Options of a base URL.
 
     `turn_from` says where turns count from: the `start` of the conversation, or the `last_user`
@@ -53,8 +53,8 @@ class Params:
         return replace(conversation, turn=max(0, turn - self.turn_offset))
 
 
-def parse(text: str) -> Params:
-    """Params from `name=value,name=value`, in parts with a `;` between; raises `BadParameter`."""
+def parse(text: str) -> PathOptions:
+    """The options in `name=value,name=value;name=value`; raises `BadParameter`."""
     options: dict[str, str] = {}
     plans: list[Plan] = []
     try:
@@ -64,13 +64,13 @@ def parse(text: str) -> Params:
                 plans.append(plan(words.pop("fault"), words))
             elif words:
                 raise _unknown(next(iter(words)))
-        params = Params(pace=pacing.read(options), orders=Orders(tuple(plans), chaos(options)))
+        chosen = PathOptions(pace=pacing.read(options), orders=Orders(tuple(plans), chaos(options)))
     except (pacing.BadPace, BadFault) as error:
         raise BadParameter(str(error)) from None
     for name in ("turn_from", "turn_offset", "client"):
         if name in options:
-            params = _set(params, name, options[name])
-    return params
+            chosen = _set(chosen, name, options[name])
+    return chosen
 
 
 def _pairs(part: str, options: dict[str, str]) -> dict[str, str]:
@@ -105,12 +105,12 @@ def chaos(words: Mapping[str, str]) -> Chaos | None:
     return Chaos(share, seed)
 
 
-def _set(params: Params, name: str, value: str) -> Params:
+def _set(chosen: PathOptions, name: str, value: str) -> PathOptions:
     if name == "turn_from":
-        return replace(params, turn_from=_turn_from(value))
+        return replace(chosen, turn_from=_turn_from(value))
     if name == "turn_offset":
-        return replace(params, turn_offset=_turn_offset(value))
-    return replace(params, client=_client(value))
+        return replace(chosen, turn_offset=_turn_offset(value))
+    return replace(chosen, client=_client(value))
 
 
 def _client(value: str) -> str:

@@ -15,7 +15,7 @@ from fakeprovider.fitting.side_requests import plain_answer, side_request
 from fakeprovider.fitting.structured_output import check_form
 from fakeprovider.fitting.tool_choice import obey
 from fakeprovider.fitting.tool_mapping import Note, ToolMapping
-from fakeprovider.parsing.caches import LONGEST, Known, Memory
+from fakeprovider.parsing.caches import LONGEST, KnownRequest, RequestCaches
 from fakeprovider.parsing.counting import prompt_tokens
 from fakeprovider.parsing.json_body import too_deep
 from fakeprovider.parsing.prompt_cache import with_cache
@@ -24,7 +24,7 @@ from fakeprovider.protocols.dialect import Aside
 from fakeprovider.replies import Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.reply_sequence import ScriptRanOut
-from fakeprovider.serving.request_context import Job
+from fakeprovider.serving.request_context import RequestContext
 from fakeprovider.serving.routing import Route
 from fakeprovider.settings import Settings, read_pace
 
@@ -50,92 +50,105 @@ class Provider:
         self.gate = settings.gate
         self.pace = read_pace(settings.pace)
         self.faults = Faults(orders(settings.faults, settings.chaos))
-        self.memory = Memory()
-        self.aside = Memory()  # for long bodies, which are read in a thread of their own
+        self.caches = RequestCaches()
+        self.aside = RequestCaches()  # for long bodies, which are read in a thread of their own
 
-    def answer(self, job: Job) -> tuple[Conversation, Completion]:
+    def answer(self, context: RequestContext) -> tuple[Conversation, Completion]:
         """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
-        check_parameters(job.route)
-        known = job.known = self._read(job)
+        check_parameters(context.route)
+        known = context.known = self._read(context)
         conversation = known.conversation
-        self._check(job, conversation)
-        job.named = job.route.script or conversation.options.get("script", "")
-        job.script, script = self.choose(job.named, conversation.model)
-        job.chosen = script
-        reply = self._reply(job, conversation, script)
-        completion = self._complete(job, known, reply)
+        self._check(context, conversation)
+        context.named = context.route.script or conversation.options.get("script", "")
+        context.script, script = self.choose(context.named, conversation.model)
+        context.chosen = script
+        reply = self._reply(context, conversation, script)
+        completion = self._complete(context, known, reply)
         if self.settings.prompt_cache:
             completion = with_cache(conversation, completion)
-        pace = job.route.params.pace or completion.pace or self.pace
+        pace = context.route.options.pace or completion.pace or self.pace
         if pace is not completion.pace:
             completion = replace(completion, pace=pace)
-        job.completion = completion
+        context.completion = completion
         return conversation, completion
 
-    def _complete(self, job: Job, known: Known, reply: Reply) -> Completion:
+    def _complete(self, context: RequestContext, known: KnownRequest, reply: Reply) -> Completion:
         """The reply with nothing left open, and with the fault that strikes it."""
-        struck = job.struck = self._strike(job, known.conversation, reply)
+        struck = context.struck = self._strike(context, known.conversation, reply)
         if struck is not None and struck.kind.reply is not None:
-            draft = Draft(job.dialect, known.conversation, reply, job.script, struck.values)
+            draft = Draft(context.dialect, known.conversation, reply, context.script, struck.values)
             return struck.kind.reply(draft)
-        completion = known.complete(reply, job.script)
+        completion = known.complete(reply, context.script)
         if struck is None or struck.kind.error is None:
             check_form(known.conversation, completion)
         return completion
 
-    def _strike(self, job: Job, conversation: Conversation, reply: Reply) -> Plan | None:
+    def _strike(
+        self, context: RequestContext, conversation: Conversation, reply: Reply
+    ) -> Plan | None:
         """The fault that is due now; none for a side request, which is no turn of the script."""
-        orders = job.route.params.orders
-        job.plain = reply.fault is None and orders is NONE and self.faults.orders is NONE
-        if job.plain or job.turn is None:
+        orders = context.route.options.orders
+        context.plain = reply.fault is None and orders is NONE and self.faults.orders is NONE
+        if context.plain or context.turn is None:
             return None
-        moment = Moment(job.dialect.name, conversation, reply, job.turn, job.run, job.head.attempt)
+        moment = Moment(
+            context.dialect.name,
+            conversation,
+            reply,
+            context.turn,
+            context.run,
+            context.head.attempt,
+        )
         try:
             choice = self.faults.choose(moment, orders)
         except BadFault as error:
-            raise _failed(job.script, str(error)) from None
-        job.attempt = choice.attempt
-        job.notes += [Note("fault_missed", f"{name}: {why}") for name, why in choice.missed]
+            raise _failed(context.script, str(error)) from None
+        context.attempt = choice.attempt
+        context.notes += [Note("fault_missed", f"{name}: {why}") for name, why in choice.missed]
         return choice.plan
 
-    def answer_aside(self, job: Job, aside: Aside) -> bytes:
+    def answer_aside(self, context: RequestContext, aside: Aside) -> bytes:
         """The reply to what no script is asked about; raises `ApiError`."""
         try:
-            conversation, body = aside(job.body, self._memory(job), job.route.model, self._recount)
+            conversation, body = aside(
+                context.body, self._memory(context), context.route.model, self._recount
+            )
         except RecursionError:
             raise too_deep() from None
         if conversation is not None:
-            self._check(job, conversation)
-            return self._miscount(job, conversation, body)
+            self._check(context, conversation)
+            return self._miscount(context, conversation, body)
         return body
 
-    def _miscount(self, job: Job, conversation: Conversation, body: bytes) -> bytes:
+    def _miscount(self, context: RequestContext, conversation: Conversation, body: bytes) -> bytes:
         """The count as a fault makes it; raises `ApiError` where there is no such endpoint."""
-        struck = job.struck = self.faults.miscount(job.dialect.name, job.route.params.orders)
+        struck = context.struck = self.faults.miscount(
+            context.dialect.name, context.route.options.orders
+        )
         if struck is None or struck.kind.count is None:
             return body
         told = struck.kind.count(conversation.prompt_tokens, struck.values)
         if told is None:
-            path = job.route.endpoint
+            path = context.route.endpoint
             raise ApiError(
                 404, f"There is nothing at {path}.", kind="not_found", code="unknown_url"
             )
         return edit(body, input_tokens=told)
 
-    def _read(self, job: Job) -> Known:
+    def _read(self, context: RequestContext) -> KnownRequest:
         """The request, read now or remembered."""
-        if len(job.body) > LONGEST:
-            return Known(self._parse(job))
-        key = (job.dialect.name, job.route.model, job.body)
-        known = self.memory.requests.get(key)
+        if len(context.body) > LONGEST:
+            return KnownRequest(self._parse(context))
+        key = (context.dialect.name, context.route.model, context.body)
+        known = self.caches.requests.get(key)
         if known is None:
-            known = Known(self._parse(job))
-            self.memory.requests.put(key, known, known.size(job.body))
+            known = KnownRequest(self._parse(context))
+            self.caches.requests.put(key, known, known.size(context.body))
         return known
 
-    def _parse(self, job: Job) -> Conversation:
+    def _parse(self, context: RequestContext) -> Conversation:
         try:
-            found = job.dialect.parse(job.body, self._memory(job), job.route.model)
+            found = context.dialect.parse(context.body, self._memory(context), context.route.model)
         except RecursionError:
             raise too_deep() from None
         limit = self.settings.search_limit
@@ -143,8 +156,8 @@ class Provider:
             found = replace(found, options={**found.options, "search_limit": limit})
         return self._recount(found)
 
-    def _memory(self, job: Job) -> Memory:
-        return self.aside if len(job.body) > LONG else self.memory
+    def _memory(self, context: RequestContext) -> RequestCaches:
+        return self.aside if len(context.body) > LONG else self.caches
 
     def _recount(self, conversation: Conversation) -> Conversation:
         """The conversation with its prompt tokens by the rule in force."""
@@ -152,26 +165,26 @@ class Provider:
             return conversation
         return replace(conversation, prompt_tokens=prompt_tokens(conversation))
 
-    def _check(self, job: Job, conversation: Conversation) -> None:
-        job.conversation = conversation
+    def _check(self, context: RequestContext, conversation: Conversation) -> None:
+        context.conversation = conversation
         if self.settings.strict and conversation.violations:
-            raise job.dialect.refuse(conversation.violations[0])
+            raise context.dialect.refuse(conversation.violations[0])
 
-    def _reply(self, job: Job, conversation: Conversation, script: Script) -> Reply:
+    def _reply(self, context: RequestContext, conversation: Conversation, script: Script) -> Reply:
         """The script's reply, fitted to the client; or a plain one to a side request."""
-        side = side_request(conversation, job.head.agent)
+        side = side_request(conversation, context.head.agent)
         if side is not None:
-            job.side = side.kind
-            job.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
+            context.side = side.kind
+            context.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
             return plain_answer(side, conversation)
-        catalogue = self.catalogue.for_client(job.route.params.client).for_script(script)
-        view = job.route.params.view(catalogue.view(conversation))
-        job.turn = view.turn
+        catalogue = self.catalogue.for_client(context.route.options.client).for_script(script)
+        view = context.route.options.view(catalogue.view(conversation))
+        context.turn = view.turn
         forgotten = missing_thinking(view, script) if self.settings.strict else None
         if forgotten is not None:
-            raise job.dialect.refuse(forgotten)
-        fitted = catalogue.fit(_run(job.script, script, view), conversation)
-        job.notes += fitted.notes
+            raise context.dialect.refuse(forgotten)
+        fitted = catalogue.fit(_run(context.script, script, view), conversation)
+        context.notes += fitted.notes
         return obey(fitted.reply, conversation)
 
     def check_route(self, route: Route) -> None:

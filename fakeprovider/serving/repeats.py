@@ -11,11 +11,11 @@ from typing import NamedTuple, TypeAlias
 from fakeprovider.errors import ApiError
 from fakeprovider.faults import NONE
 from fakeprovider.journal import Exchange
-from fakeprovider.parsing.caches import LONGEST, Bounded
+from fakeprovider.parsing.caches import LONGEST, ByteBoundedCache
 from fakeprovider.scripts import Script, is_builtin
 from fakeprovider.serving.asgi import Event, Head
 from fakeprovider.serving.provider import Provider
-from fakeprovider.serving.request_context import Job
+from fakeprovider.serving.request_context import RequestContext
 
 _LIMIT = 8 << 20  # bytes of what is remembered
 
@@ -39,14 +39,14 @@ class Repeats:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self._answers: Bounded[Key, Answered] = Bounded(_LIMIT)
+        self._answers: ByteBoundedCache[Key, Answered] = ByteBoundedCache(_LIMIT)
 
-    def find(self, job: Job) -> Answered | None:
+    def find(self, context: RequestContext) -> Answered | None:
         """The answer that was given to the same request, if it would be given again."""
         provider = self._provider
         if provider.gate is not None or provider.faults.orders is not NONE:
             return None
-        found = self._answers.get((job.path, job.head, job.body))
+        found = self._answers.get((context.path, context.head, context.body))
         return None if found is None or self._choice(found) is not found.script else found
 
     def _choice(self, found: Answered) -> Script | None:
@@ -56,12 +56,12 @@ class Repeats:
         except ApiError:
             return None
 
-    def keep(self, job: Job, events: tuple[Event, Event]) -> None:
+    def keep(self, context: RequestContext, events: tuple[Event, Event]) -> None:
         """Remember a whole reply that the journal has heard of, if it may go out again."""
-        script, told = job.chosen, job.told
+        script, told = context.chosen, context.told
         if script is None or told is None or told.request is not None or not is_builtin(script):
             return
-        if job.plain and len(job.body) <= LONGEST:
-            size = len(job.body) + len(job.path) + len(events[1]["body"]) + told.size + 2000
-            answered = Answered(job.named, script, events, told)
-            self._answers.put((job.path, job.head, job.body), answered, size)
+        if context.plain and len(context.body) <= LONGEST:
+            size = len(context.body) + len(context.path) + len(events[1]["body"]) + told.size + 2000
+            answered = Answered(context.named, script, events, told)
+            self._answers.put((context.path, context.head, context.body), answered, size)

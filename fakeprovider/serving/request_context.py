@@ -16,7 +16,7 @@ from fakeprovider.errors import ApiError
 from fakeprovider.faults import Answer, Plan
 from fakeprovider.fitting.tool_mapping import Note
 from fakeprovider.journal import Exchange, Finding, Paced, Stretch, Usage, digest_of
-from fakeprovider.parsing.caches import Known
+from fakeprovider.parsing.caches import KnownRequest
 from fakeprovider.protocols.dialect import Dialect
 from fakeprovider.scripts import Script
 from fakeprovider.serving.asgi import Head
@@ -26,7 +26,7 @@ from fakeprovider.serving.routing import Route
 
 
 @dataclass(slots=True)
-class Job:
+class RequestContext:
     """What is known of a request so far; filled in as it goes.
 
     `started` is Unix time. `sent` is what was answered, kept only
@@ -52,7 +52,7 @@ class Job:
     named: str = ""
     script: str = ""
     chosen: Script | None = None
-    known: Known | None = None
+    known: KnownRequest | None = None
     conversation: Conversation | None = None
     completion: Completion | None = None
     error: ApiError | None = None
@@ -110,42 +110,42 @@ class Job:
 _HEADER_LENGTH = 500
 
 
-def exchange_of(job: Job, *, bodies: bool = False) -> Exchange:
-    """The journal's record of a job that is over."""
-    error = job.error or job.answer
+def exchange_of(context: RequestContext, *, bodies: bool = False) -> Exchange:
+    """The journal's record of a request that is over."""
+    error = context.error or context.answer
     return replace(
-        _told(job, job.completion if error is None else None),
-        run=job.run,
-        script=job.script or job.route.script,
-        attempt=job.head.attempt if job.attempt is None else job.attempt,
-        protocol=job.dialect.name,
-        method=job.method,
-        path=job.path,
-        status=_status(job),
-        notes=job.findings(),
-        fault=job.struck.kind.name if job.struck else "",
-        retry_after=job.answer.retry_after if job.answer else None,
-        broken=_broken(job),
+        _told(context, context.completion if error is None else None),
+        run=context.run,
+        script=context.script or context.route.script,
+        attempt=context.head.attempt if context.attempt is None else context.attempt,
+        protocol=context.dialect.name,
+        method=context.method,
+        path=context.path,
+        status=_status(context),
+        notes=context.findings(),
+        fault=context.struck.kind.name if context.struck else "",
+        retry_after=context.answer.retry_after if context.answer else None,
+        broken=_broken(context),
         error=error.message if error else "",
-        code=(job.error.code or "") if job.error else "",
-        started=job.started,
-        ms=job.ms(),
-        cancelled=job.cancelled,
-        retry_count=job.head.attempt if job.head.counts else None,
-        side=job.side,
-        paced=_paced(job.clocked) if job.clocked else None,
-        request=job.body.decode(errors="replace") if bodies else None,
-        response=b"".join(job.sent).decode(errors="replace") if bodies else None,
+        code=(context.error.code or "") if context.error else "",
+        started=context.started,
+        ms=context.ms(),
+        cancelled=context.cancelled,
+        retry_count=context.head.attempt if context.head.counts else None,
+        side=context.side,
+        paced=_paced(context.clocked) if context.clocked else None,
+        request=context.body.decode(errors="replace") if bodies else None,
+        response=b"".join(context.sent).decode(errors="replace") if bodies else None,
     )
 
 
-def _told(job: Job, completion: Completion | None) -> Exchange:
+def _told(context: RequestContext, completion: Completion | None) -> Exchange:
     """The part of a record that is about the request and the reply as such."""
-    if job.known is not None:
-        return job.known.tell(completion, _tell)
-    if job.conversation is not None:
-        return _tell(job.conversation, completion)
-    return Exchange(digest=digest_of(job.body) if job.read else "")
+    if context.known is not None:
+        return context.known.tell(completion, _tell)
+    if context.conversation is not None:
+        return _tell(context.conversation, completion)
+    return Exchange(digest=digest_of(context.body) if context.read else "")
 
 
 def _tell(conversation: Conversation, completion: Completion | None) -> Exchange:
@@ -171,18 +171,18 @@ def _tell(conversation: Conversation, completion: Completion | None) -> Exchange
     )
 
 
-def _status(job: Job) -> int:
+def _status(context: RequestContext) -> int:
     """What stood on the status line; 0 if none was sent."""
-    if not job.begun:
+    if not context.begun:
         return 0
-    error = job.error or job.answer
+    error = context.error or context.answer
     return error.status if error else 200
 
 
-def _broken(job: Job) -> bool:
+def _broken(context: RequestContext) -> bool:
     """Whether the client cannot have had the whole reply of the script."""
-    cut = job.struck is not None and job.struck.kind.breaks
-    return bool(job.error or job.answer or job.cancelled or cut)
+    cut = context.struck is not None and context.struck.kind.breaks
+    return bool(context.error or context.answer or context.cancelled or cut)
 
 
 def _usage(tally: Tally) -> Usage:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from fakeprovider.serving import path_options
-from fakeprovider.serving.path_options import Params
+from fakeprovider.serving.path_options import PathOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Route:
     endpoint: str
     script: str = ""
     run: str = ""
-    params: Params = field(default_factory=Params)
+    options: PathOptions = field(default_factory=PathOptions)
     error: str = ""
     model: str = ""
 
@@ -48,7 +48,7 @@ def _route(endpoint: str, parts: list[str]) -> Route | None:
         return None
     script, _, options = (parts[0] if parts else "").partition(";")
     try:
-        chosen = path_options.parse(options) if options else Params()
+        chosen = path_options.parse(options) if options else PathOptions()
     except path_options.BadParameter as error:
         return Route(endpoint, script, run, error=str(error), model=model)
     return Route(endpoint, script, run, chosen, model=model)

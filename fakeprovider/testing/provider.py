@@ -15,7 +15,7 @@ from fakeprovider.errors import ApiError
 from fakeprovider.journal import Exchange, Journal
 from fakeprovider.server import Server
 from fakeprovider.serving.app import App
-from fakeprovider.serving.request_context import Job
+from fakeprovider.serving.request_context import RequestContext
 from fakeprovider.testing import inline_scripts
 from fakeprovider.testing.driving import Drove, checked, drive_command, drive_function
 from fakeprovider.testing.inline_scripts import Faults, Given, Inline, Mapped
@@ -224,10 +224,10 @@ class FakeProvider:
             return key
         return next(f"{key}-{n}" for n in count(2) if f"{key}-{n}" not in self._runs)
 
-    def _admit(self, job: Job) -> None:
-        run = self._runs.get(job.run)
+    def _admit(self, context: RequestContext) -> None:
+        run = self._runs.get(context.run)
         if run is None:
-            told = f"No run {job.run!r} is open: it ends with its block."
+            told = f"No run {context.run!r} is open: it ends with its block."
             raise ApiError(400, told, code="run_ended", retry=False)
         run.admit()
 

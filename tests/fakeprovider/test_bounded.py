@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeprovider.parsing.caches import Bounded, Memory
+from fakeprovider.parsing.caches import ByteBoundedCache, RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
 
 
@@ -15,7 +15,7 @@ from fakeprovider.protocols.chat.dialect import CHAT
 @settings(max_examples=100)
 def test_it_never_holds_more_than_its_limit(puts: list[tuple[int, int]]) -> None:
     """And what it has is what was last put, the oldest use gone first."""
-    cache: Bounded[int, int] = Bounded(1000)
+    cache: ByteBoundedCache[int, int] = ByteBoundedCache(1000)
     for key, cost in puts:
         cache.put(key, cost, cost)
         assert cache.used <= 1000
@@ -27,7 +27,7 @@ def test_it_never_holds_more_than_its_limit(puts: list[tuple[int, int]]) -> None
 
 def test_what_was_used_last_stays() -> None:
     """A look-up counts as use."""
-    cache: Bounded[str, int] = Bounded(3 * 220)
+    cache: ByteBoundedCache[str, int] = ByteBoundedCache(3 * 220)
     for key in "abc":
         cache.put(key, 1, 100)
     assert cache.get("a") == 1
@@ -42,11 +42,11 @@ def test_the_cost_of_what_is_remembered_is_honest() -> None:
         b'{"model":"m","messages":[{"role":"user","content":"%b"}]}' % (text % index).encode()
         for index in range(3000)
     ]
-    memory = Memory()
-    CHAT.parse(bodies[0], memory)
+    caches = RequestCaches()
+    CHAT.parse(bodies[0], caches)
     tracemalloc.start()
     for body in bodies:
-        CHAT.parse(body, memory)
+        CHAT.parse(body, caches)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held <= memory.entries.used + memory.prefixes.used + memory.tools.used
+    assert held <= caches.entries.used + caches.prefixes.used + caches.tools.used

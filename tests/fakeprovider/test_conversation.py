@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fakeprovider.conversation import Conversation, Result
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
 
 USER = {"role": "user", "content": "go"}
@@ -29,7 +29,7 @@ def result(call_id: str, text: str = "ok") -> dict[str, Any]:
 
 def read(*messages: dict[str, Any], **rest: Any) -> Conversation:
     body = json.dumps({"model": "m", "messages": messages, **rest}).encode()
-    return CHAT.parse(body, Memory())
+    return CHAT.parse(body, RequestCaches())
 
 
 TURNS: list[tuple[list[dict[str, Any]], int]] = [

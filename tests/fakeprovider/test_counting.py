@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeprovider.conversation import Call, Message, Offered
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.counting import (
     IMAGE_TOKENS,
     canonical,
@@ -107,7 +107,7 @@ def test_spacing_key_order_nulls_and_extra_keys_do_not_matter(
 ) -> None:
     """A request counts as its canonical form in one string."""
     body, form = request
-    assert CHAT.parse(body, Memory()).prompt_tokens == count(to_json(form))
+    assert CHAT.parse(body, RequestCaches()).prompt_tokens == count(to_json(form))
 
 
 def test_tools_count_as_far_as_they_are_given() -> None:

@@ -13,7 +13,7 @@ import pytest
 from fakeprovider.conversation import NOWHERE, Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.fitting.tool_choice import Choice
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
 from fakeprovider.protocols.dialect import DIALECTS, Dialect
 from fakeprovider.protocols.messages.dialect import MESSAGES
@@ -75,7 +75,7 @@ def parse(dialect: Any, transcript: list[Any], **rest: Any) -> Conversation:
     else:
         tools = [{"type": "function", "name": name} for name in names]
         body = {"input": transcript, "tools": [one for one in tools if _short(one)]}
-    return dialect.parse(json.dumps({"model": "m", **body, **rest}).encode(), Memory())
+    return dialect.parse(json.dumps({"model": "m", **body, **rest}).encode(), RequestCaches())
 
 
 def _short(tool: Any) -> bool:
@@ -386,7 +386,7 @@ def test_a_body_that_cannot_be_read_is_a_400_that_says_why(
     dialect: Any, body: bytes, why: str
 ) -> None:
     with pytest.raises(ApiError) as raised:
-        dialect.parse(body, Memory())
+        dialect.parse(body, RequestCaches())
     shown = json.loads(dialect.render_error(raised.value))["error"]
     assert raised.value.status == 400
     assert shown["type"] == "invalid_request_error"

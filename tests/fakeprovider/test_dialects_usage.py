@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
 from fakeprovider.protocols.messages.dialect import MESSAGES
 from fakeprovider.protocols.responses.dialect import RESPONSES
@@ -119,9 +119,9 @@ BODIES = {CHAT: chat_body, MESSAGES: messages_body, RESPONSES: responses_body}
 DIALECTS: list[Any] = list(BODIES)
 
 
-def parse(dialect: Any, turns: list[Turn], memory: Memory | None = None) -> Conversation:
+def parse(dialect: Any, turns: list[Turn], caches: RequestCaches | None = None) -> Conversation:
     body = json.dumps(BODIES[dialect](turns)).encode()
-    return dialect.parse(body, memory or Memory())
+    return dialect.parse(body, caches or RequestCaches())
 
 
 text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
@@ -158,10 +158,10 @@ def play(dialect: Any, script: Any, rounds: int) -> list[tuple[int, int, tuple[s
     """What a client sees turn by turn, every request answered by the script."""
     turns: list[Turn] = []
     seen = []
-    memory = Memory()
+    caches = RequestCaches()
     for number in range(rounds):
         user = "go" if number == 0 else ""
-        found = parse(dialect, [*turns, Turn(user, ("", ()), ())], memory)
+        found = parse(dialect, [*turns, Turn(user, ("", ()), ())], caches)
         done = complete(found, script(found))
         seen.append(
             (found.prompt_tokens, done.usage.completion, tuple(c.id for c in done.calls), done.text)

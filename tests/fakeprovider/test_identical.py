@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.server import Server
 
 
@@ -69,7 +69,7 @@ def test_no_history_of_a_server_changes_a_reply(
     """Whatever was asked before, in whatever order, a reply is that of a server asked nothing."""
     for turns, said in asked:
         request = body(turns, turns % 2 == 0, said)
-        fresh.provider.memory = Memory()
+        fresh.provider.caches = RequestCaches()
         assert answer(http, server.url, request) == answer(http, fresh.url, request)
 
 

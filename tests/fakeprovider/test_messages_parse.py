@@ -9,7 +9,7 @@ import pytest
 
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.errors import ApiError
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.messages.dialect import MESSAGES, count_tokens
 
 USE = {"type": "tool_use", "id": "fake0", "name": "list_files", "input": {}}
@@ -17,7 +17,7 @@ USE = {"type": "tool_use", "id": "fake0", "name": "list_files", "input": {}}
 
 def parse(conversation: list[Any], **rest: Any) -> Conversation:
     body = {"model": "m", "max_tokens": 100, "messages": conversation, **rest}
-    return MESSAGES.parse(json.dumps(body).encode(), Memory())
+    return MESSAGES.parse(json.dumps(body).encode(), RequestCaches())
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def test_tool_choice_none_takes_the_tools_away_and_a_named_one_the_others() -> N
 def test_an_error_begins_with_the_path_of_the_field(body: dict[str, Any], message: str) -> None:
     whole = {"model": "m", "messages": [user("hi")], **body}
     try:
-        found = MESSAGES.parse(json.dumps(whole).encode(), Memory())
+        found = MESSAGES.parse(json.dumps(whole).encode(), RequestCaches())
         error = MESSAGES.refuse(found.violations[0])
         message = message.replace("messages.1.content.0.tool_use:", "messages.1:")
     except ApiError as raised:
@@ -183,9 +183,11 @@ def test_count_tokens_gives_the_figure_that_messages_reports() -> None:
     """A21: system and tools are in it."""
     tools = [{"name": "list_files", "input_schema": {"type": "object", "properties": {}}}]
     asked = {"model": "m", "messages": [user("hi")], "system": "Be brief.", "tools": tools}
-    found, body = count_tokens(json.dumps(asked).encode(), Memory())
+    found, body = count_tokens(json.dumps(asked).encode(), RequestCaches())
     spent = parse(asked["messages"], system=asked["system"], tools=tools).prompt_tokens
     assert json.loads(body) == {"input_tokens": spent}
     assert found.prompt_tokens == spent
-    bare, _ = count_tokens(json.dumps({"model": "m", "messages": [user("hi")]}).encode(), Memory())
+    bare, _ = count_tokens(
+        json.dumps({"model": "m", "messages": [user("hi")]}).encode(), RequestCaches()
+    )
     assert bare.prompt_tokens < spent

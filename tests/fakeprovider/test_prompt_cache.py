@@ -10,7 +10,7 @@ import anthropic
 import openai
 import pytest
 
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.counting import prompt_tokens
 from fakeprovider.parsing.prompt_cache import MINIMUM, STEP, cache_use
 from fakeprovider.protocols.chat.dialect import CHAT
@@ -116,11 +116,11 @@ def test_what_was_read_before_does_not_change_what_is_cached(marked: int) -> Non
     if isinstance(history[marked]["content"], str):
         history[marked]["content"] = [{"type": "text", "text": LONG}]
     history[marked]["content"][-1].update(MARK)
-    memory = Memory()
+    caches = RequestCaches()
     for length in (1, 3):
         body = json.dumps({"model": "m", "max_tokens": 9, "messages": history[:length]}).encode()
-        found = MESSAGES.parse(body, memory)
-        assert cache_use(found) == cache_use(MESSAGES.parse(body, Memory()))
+        found = MESSAGES.parse(body, caches)
+        assert cache_use(found) == cache_use(MESSAGES.parse(body, RequestCaches()))
     assert cache_use(found)[0] > 1500
 
 
@@ -199,7 +199,7 @@ def test_the_openai_rule_gives_the_cookbooks_figure_in_each_dialect() -> None:
         ),
     ]
     for dialect, body in asked:
-        found = dialect.parse(json.dumps({"model": "gpt-4o", **body}).encode(), Memory())
+        found = dialect.parse(json.dumps({"model": "gpt-4o", **body}).encode(), RequestCaches())
         assert prompt_tokens(found) == 101
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
 from fakeprovider.protocols.messages.dialect import MESSAGES
 from fakeprovider.protocols.responses.dialect import RESPONSES
@@ -39,7 +39,7 @@ ASKED: dict[Any, dict[str, Any]] = {
 
 def parse(dialect: Any, **rest: Any) -> Conversation:
     body = {"model": "m", **ASKED[dialect], **rest}
-    return dialect.parse(json.dumps(body).encode(), Memory())  # type: ignore[no-any-return]
+    return dialect.parse(json.dumps(body).encode(), RequestCaches())  # type: ignore[no-any-return]
 
 
 def stream(dialect: Any, reply: Reply, **rest: Any) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.responses.dialect import RESPONSES
 from fakeprovider.replies import Reply, Text, Thinking, ask, call, say
 
@@ -21,7 +21,9 @@ def mixed(conversation: Conversation) -> Reply:
 
 
 def respond(items: Any, **rest: Any) -> Conversation:
-    return RESPONSES.parse(json.dumps({"model": "m", "input": items, **rest}).encode(), Memory())
+    return RESPONSES.parse(
+        json.dumps({"model": "m", "input": items, **rest}).encode(), RequestCaches()
+    )
 
 
 def test_a_string_as_input_is_a_message_of_the_user() -> None:
@@ -68,13 +70,13 @@ def test_neighbouring_output_items_are_one_turn() -> None:
 
 def test_a_conversation_that_grows_inside_a_group_is_read_as_from_the_start() -> None:
     """What was remembered of a prefix may not close a turn that goes on."""
-    memory = Memory()
+    caches = RequestCaches()
     padding = {"role": "user", "content": "x" * 5000}
     part = {"role": "assistant", "content": "a"}
     for items in ([padding, part], [padding, part, part], [padding, part, part, padding]):
         body = json.dumps({"model": "m", "input": items}).encode()
-        found = RESPONSES.parse(body, memory)
-        fresh = RESPONSES.parse(body, Memory())
+        found = RESPONSES.parse(body, caches)
+        fresh = RESPONSES.parse(body, RequestCaches())
         assert found == fresh
         assert found.turn == 1
 

@@ -7,7 +7,7 @@ import pytest
 
 from fakeprovider.conversation import Conversation, Message
 from fakeprovider.server import Server
-from fakeprovider.serving.path_options import BadParameter, Params, parse
+from fakeprovider.serving.path_options import BadParameter, PathOptions, parse
 from fakeprovider.serving.routing import Route, resolve
 
 CHAT = "/chat/completions"
@@ -40,7 +40,7 @@ def test_paths_that_lead_nowhere(path: str) -> None:
 
 def test_parameters_ride_in_the_path() -> None:
     """With a script or for the default."""
-    params = Params(turn_from="last_user", turn_offset=2)
+    params = PathOptions(turn_from="last_user", turn_offset=2)
     for start, script in (("runaway", "runaway"), ("", "")):
         path = f"/~k/{start};turn_from=last_user,turn_offset=2/v1{CHAT}"
         assert resolve(path, [CHAT]) == Route(CHAT, script, "k", params)
@@ -72,11 +72,11 @@ def test_turns_count_from_where_the_path_says() -> None:
     """From the last user message, or less an offset; never below 0. Ids keep the whole count."""
     messages = [Message("user", "a"), Message("assistant", "b"), Message("user", "c")]
     whole = Conversation("m", tuple(messages), turn=5, position=5)
-    assert Params(turn_offset=2).view(whole).turn == 3
-    assert Params(turn_offset=9).view(whole).turn == 0
-    assert Params(turn_from="last_user").view(whole).turn == 0
-    assert Params(turn_from="last_user").view(whole).position == 5
-    assert Params().view(whole) is whole
+    assert PathOptions(turn_offset=2).view(whole).turn == 3
+    assert PathOptions(turn_offset=9).view(whole).turn == 0
+    assert PathOptions(turn_from="last_user").view(whole).turn == 0
+    assert PathOptions(turn_from="last_user").view(whole).position == 5
+    assert PathOptions().view(whole) is whole
 
 
 def test_several_tasks_in_one_conversation(server: Server, http: httpx.Client) -> None:

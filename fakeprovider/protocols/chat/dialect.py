@@ -9,7 +9,7 @@ import msgspec
 from fakeprovider.conversation import Conversation, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fitting.tool_choice import Choice, allowed
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.fold import State, finish
 from fakeprovider.parsing.json_body import decode
 from fakeprovider.parsing.request_reader import Form, read
@@ -125,16 +125,16 @@ _FORM = Form(
 )
 
 
-def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
+def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
     """The conversation in a request body; raises `ApiError`."""
-    transcript = read(_FORM, body, memory)
+    transcript = read(_FORM, body, caches)
     request, state = transcript.request, transcript.state
     _check(request, state, model)
     legacy = bytes(request.functions) != b"null" and bytes(request.tools) == b"null"
     tools, tool_tokens = (
-        read_tools(NAME, bytes(request.functions), memory, _functions)
+        read_tools(NAME, bytes(request.functions), caches, _functions)
         if legacy
-        else read_tools(NAME, bytes(request.tools), memory, _tools)
+        else read_tools(NAME, bytes(request.tools), caches, _tools)
     )
     choice = _function_choice(request) if legacy else _tool_choice(request)
     names = [tool.name for tool in tools]

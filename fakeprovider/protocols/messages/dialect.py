@@ -10,7 +10,7 @@ import msgspec
 from fakeprovider.conversation import Conversation, Message, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fitting.tool_choice import Choice, allowed
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.counting import inner_count
 from fakeprovider.parsing.fold import Entry, State, finish
 from fakeprovider.parsing.json_body import decode
@@ -110,9 +110,9 @@ _COUNTED = Form(
 )
 
 
-def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
+def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
     """The conversation in a request body; raises `ApiError`."""
-    transcript = read(_FORM, body, memory)
+    transcript = read(_FORM, body, caches)
     request = transcript.request
     if request.max_tokens < 1:
         raise invalid("Input should be greater than or equal to 1.", "max_tokens", "invalid_value")
@@ -121,7 +121,7 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
     return _conversation(
         body,
         transcript,
-        memory,
+        caches,
         _choice(request.tool_choice or ToolChoice()),
         max_output=request.max_tokens,
         stream=bool(request.stream),
@@ -135,19 +135,19 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
 
 def count_tokens(
     body: bytes,
-    memory: Memory,
+    caches: RequestCaches,
     model: str = "",
     recount: Callable[[Conversation], Conversation] = lambda conversation: conversation,
 ) -> tuple[Conversation, bytes]:
     """The reply to `POST /messages/count_tokens`: what the same request would report as input."""
-    conversation = recount(_conversation(body, read(_COUNTED, body, memory), memory, Choice()))
+    conversation = recount(_conversation(body, read(_COUNTED, body, caches), caches, Choice()))
     return conversation, _encode({"input_tokens": conversation.prompt_tokens})
 
 
 def _conversation(
     body: bytes,
     transcript: Transcript[Any],
-    memory: Memory,
+    caches: RequestCaches,
     choice: Choice,
     max_output: int | None = None,
     stream: bool = False,
@@ -156,8 +156,8 @@ def _conversation(
     """The conversation, with what a count of tokens needs of a request, and further `options`."""
     request, state = transcript.request, transcript.state
     _check(request, state)
-    system = _system(bytes(request.system), memory)
-    tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
+    system = _system(bytes(request.system), caches)
+    tools, tool_tokens = read_tools(NAME, bytes(request.tools), caches, _offered)
     fixed = tool_tokens + sum(map(_inner, system))
     choice = _ours(choice, tools, bytes(request.tools))
     flaws = (*_flaws(state, system, tools), *too_many_marks(body), *_budget(request, tools))
@@ -252,8 +252,8 @@ def _budget(request: Countable, tools: tuple[Offered, ...]) -> tuple[Violation, 
     return thinking_budget(budget, request.max_tokens, with_tools=bool(tools))
 
 
-def _system(raw: bytes, memory: Memory) -> tuple[Entry, ...]:
-    return memory.read(NAME, raw, {}, parse_system)
+def _system(raw: bytes, caches: RequestCaches) -> tuple[Entry, ...]:
+    return caches.read(NAME, raw, {}, parse_system)
 
 
 def _inner(entry: Entry) -> int:

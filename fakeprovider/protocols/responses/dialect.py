@@ -11,7 +11,7 @@ from fakeprovider.completion import Completion
 from fakeprovider.conversation import Conversation, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fitting.tool_choice import Choice, allowed
-from fakeprovider.parsing.caches import Memory
+from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.continued_conversation import Continued
 from fakeprovider.parsing.counting import inner_count
 from fakeprovider.parsing.fold import Entry, State, finish
@@ -123,7 +123,7 @@ def _items(request: Request) -> msgspec.Raw:
 _FORM = Form(NAME, msgspec.json.Decoder(Request), "input", _items, parse_item)
 
 
-def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
+def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
     """The conversation in a request body; raises `ApiError`."""
     carried: list[Carried] = []
 
@@ -134,9 +134,9 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
         return carried[0].state()
 
     continues = b'"previous_response_id"' in body
-    transcript = read_after(_FORM, body, memory, begin) if continues else read(_FORM, body, memory)
+    transcript = read_after(_FORM, body, caches, begin) if continues else read(_FORM, body, caches)
     _check(transcript.request)
-    fields = _fields(transcript, memory, model)
+    fields = _fields(transcript, caches, model)
     if not carried:
         return Conversation(**fields)
     _check_new(transcript.state, carried[0])
@@ -147,19 +147,19 @@ def parse(body: bytes, memory: Memory, model: str = "") -> Conversation:
 
 def count_tokens(
     body: bytes,
-    memory: Memory,
+    caches: RequestCaches,
     model: str = "",
     recount: Callable[[Conversation], Conversation] = lambda conversation: conversation,
 ) -> tuple[Conversation, bytes]:
     """The reply to `POST /responses/input_tokens`: what the same request would report as input."""
-    conversation = recount(parse(body, memory, model))
+    conversation = recount(parse(body, caches, model))
     counted = {"object": "response.input_tokens", "input_tokens": conversation.prompt_tokens}
     return conversation, _encode(counted)
 
 
-def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict[str, Any]:
+def _fields(transcript: Transcript[Request], caches: RequestCaches, model: str) -> dict[str, Any]:
     request, state = transcript.request, transcript.state
-    instructions = _instructions(request, memory)
+    instructions = _instructions(request, caches)
     if not (request.model or model):
         raise missing("model")
     if not state.messages and not instructions:
@@ -169,7 +169,7 @@ def _fields(transcript: Transcript[Request], memory: Memory, model: str) -> dict
             "input",
             "empty_array",
         )
-    tools, tool_tokens = read_tools(NAME, bytes(request.tools), memory, _offered)
+    tools, tool_tokens = read_tools(NAME, bytes(request.tools), caches, _offered)
     choice = _choice(request)
     fixed = tool_tokens + sum(map(_inner, instructions))
     names = [tool.name for tool in tools]
@@ -236,11 +236,11 @@ def _check_new(state: State, carried: Carried) -> None:
         )
 
 
-def _instructions(request: Request, memory: Memory) -> tuple[Entry, ...]:
+def _instructions(request: Request, caches: RequestCaches) -> tuple[Entry, ...]:
     """Instructions count as a system message at the head of the input."""
     if not request.instructions:
         return ()
-    return memory.read(NAME, _encode(request.instructions), {}, parse_text)
+    return caches.read(NAME, _encode(request.instructions), {}, parse_text)
 
 
 def _inner(entry: Entry) -> int:
