@@ -16,7 +16,7 @@ from fakeprovider.replies import Fault, Reply, call, say
 from fakeprovider.scripts import discover
 from fakeprovider.serving.asgi import Head
 from fakeprovider.serving.provider import Provider
-from fakeprovider.serving.request_context import Job, exchange_of
+from fakeprovider.serving.request_context import RequestContext, exchange_of
 from fakeprovider.serving.routing import resolve
 from fakeprovider.settings import Settings
 
@@ -139,11 +139,13 @@ def send(
     )
     route = resolve(f"{path or '/' + script}/v1{PATHS[dialect]}", by_endpoint())
     assert route is not None
-    job = Job(by_endpoint()[route.endpoint], route, head=head or Head(), started=1_800_000_000.25)
-    job.body = json.dumps(request or body(dialect, stream, **rest)).encode()
-    conversation, completion = provider.answer(job)
-    steps = tuple(delivery(job, conversation, completion))
-    return Sent(dialect, stream, steps, exchange_of(job))
+    context = RequestContext(
+        by_endpoint()[route.endpoint], route, head=head or Head(), started=1_800_000_000.25
+    )
+    context.body = json.dumps(request or body(dialect, stream, **rest)).encode()
+    conversation, completion = provider.answer(context)
+    steps = tuple(delivery(context, conversation, completion))
+    return Sent(dialect, stream, steps, exchange_of(context))
 
 
 class Send(Protocol):
