@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Call, Conversation, Message, Offered
+from fakeprovider.recording.patterns import Pattern
 from fakeprovider.replies import arguments_object
-from fakeprovider.yamlscripts.patterns import Pattern
 
 Request: TypeAlias = dict[str, Any]
 """`{"model", "tools", "messages"}`, plain JSON."""

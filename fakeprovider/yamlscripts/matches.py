@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Result
-from fakeprovider.yamlscripts.patterns import BadPattern, Pattern, SlowPattern
+from fakeprovider.recording.patterns import BadPattern, Pattern, SlowPattern
 from fakeprovider.yamlscripts.shapes import (
     Fields,
     either,

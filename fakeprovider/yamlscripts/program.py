@@ -14,11 +14,11 @@ from typing import Any
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.fitting.tool_mapping import Closing, Target
+from fakeprovider.recording.patterns import SlowPattern
 from fakeprovider.replies import Reply
 from fakeprovider.scripts.reply_sequence import ScriptRanOut, ran_out
 from fakeprovider.yamlscripts.conditions import Predicate
 from fakeprovider.yamlscripts.expectations import differences, drifted
-from fakeprovider.yamlscripts.patterns import SlowPattern
 from fakeprovider.yamlscripts.speech import Speech
 from fakeprovider.yamlscripts.templates import Missing
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.errors import ApiError
+from fakeprovider.recording.patterns import SlowPattern
 from fakeprovider.recording.requests import (
     Request,
     Volatile,
@@ -20,7 +21,6 @@ from fakeprovider.recording.requests import (
 )
 from fakeprovider.replies import Reply
 from fakeprovider.yamlscripts.nodes import Node, Problems
-from fakeprovider.yamlscripts.patterns import SlowPattern
 from fakeprovider.yamlscripts.speech import script_pace, speech
 
 

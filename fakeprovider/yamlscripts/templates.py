@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fakeprovider.conversation import Conversation
-from fakeprovider.yamlscripts.patterns import BadPattern, Pattern
+from fakeprovider.recording.patterns import BadPattern, Pattern
 
 Value: TypeAlias = Any
 """A JSON value; text unless the json filter found something else."""
