@@ -76,28 +76,27 @@ def check_stop_contract(
     `TypeError` for an adapter that returns something else.
     """
     __tracebackhide__ = True
-    if isinstance(examples, bool) or not isinstance(examples, int):
-        raise TypeError(f"examples={examples!r}: must be a whole number, 1 or more")
-    if examples < 1:
-        raise ValueError(f"examples={examples}: must be 1 or more")
+    _check_count(examples)
     wanted = _wanted(_names(clauses), _names(skip))
     adapter = run if callable(run) else Command(run, patience)
     if in_process and isinstance(adapter, Command):
         raise ValueError("a command needs a socket: check it without in_process=True")
     with FakeProvider(lambda: "contract") as provider:
-        stage = Stage(
-            provider=provider,
-            adapter=adapter,
-            in_process=in_process,
-            tools=tools,
-            patience=patience,
-        )
+        stage = Stage(provider, adapter, in_process, tools, patience)
         report = _report_of_a_plain_run(stage)
         outcomes = [_check(clause, stage, report, examples) for clause in wanted]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     if failures:
         raise ContractBroken(failures)
     return [outcome for outcome in outcomes if isinstance(outcome, ClauseResult)]
+
+
+def _check_count(examples: int) -> None:
+    __tracebackhide__ = True
+    if isinstance(examples, bool) or not isinstance(examples, int):
+        raise TypeError(f"examples={examples!r}: must be a whole number, 1 or more")
+    if examples < 1:
+        raise ValueError(f"examples={examples}: must be 1 or more")
 
 
 def _names(clauses: str | Collection[str]) -> set[str]:
@@ -153,6 +152,17 @@ _NO_SOCKET = (
 )
 
 
+_SEARCH = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.quiet,
+    report_multiple_bugs=False,
+)
+
+
 def _check(
     clause: ContractClause, stage: Stage, report: Report, examples: int
 ) -> ClauseResult | Failure:
@@ -167,16 +177,7 @@ def _check(
     # an agent that does not do the same twice would confuse the search
     played: dict[str, Trial] = {}
 
-    @settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-    )
+    @settings(_SEARCH, max_examples=examples)
     @given(clause.cases)
     def holds(case: Case) -> None:
         trial = played.get(repr(case)) or stage.play(case)

@@ -168,7 +168,7 @@ async def _result(returned: Awaitable[Any]) -> Any:
     return await returned
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Stage:
     """Where cases are played: a provider, an adapter, and the seconds to wait for it."""
 
