@@ -1,6 +1,6 @@
-"""The pytest plugin: `fake_provider`, `fake_run`, and the marker `fake_provider`.
+"""The pytest plugin: the fixtures `fake_provider` and `fake_run`, and the marker `fake_provider`.
 
-Nothing of the provider is imported before a test asks for it.
+A suite that uses none of them pays 15 ms: the kit is imported by the fixture that needs it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MARKER = "fake_provider"
 _provider = pytest.StashKey["FakeProvider"]()
 _run = pytest.StashKey["Run"]()
-_wide = pytest.StashKey[set[str]]()
+_outliving = pytest.StashKey[set[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,13 +39,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def fake_provider(request: pytest.FixtureRequest) -> Iterator[FakeProvider]:
     """A scripted provider for the session: `with fake_provider.run("runaway") as run: ...`."""
-    from fakeprovider.testing import FakeProvider
+    from fakeprovider.testing import FakeProvider  # half a second, which only its users pay
 
     provider = FakeProvider(_current_test)
     request.config.stash[_provider] = provider
-    request.config.stash[_wide] = set()
+    request.config.stash[_outliving] = set()
     yield provider
-    _fail_if(_told_by(provider.close))
+    _fail_with(_problem_of(provider.close))
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     result = yield
     run = item.stash.get(_run, None)
     if run is not None:
-        _fail_if(_told_by(run.finish))
+        _fail_with(_problem_of(run.finish))
     return result
 
 
@@ -87,7 +87,7 @@ def pytest_fixture_setup(
     try:
         return (yield)
     finally:
-        stash[_wide] |= {run.key for run in provider.open_runs() if run not in before}
+        stash[_outliving] |= {run.key for run in provider.open_runs() if run not in before}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -97,7 +97,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
         yield
     finally:
         left = _close_left(item.config.stash)
-    _fail_if(left)
+    _fail_with(left)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -117,8 +117,8 @@ def pytest_runtest_makereport(
     return report
 
 
-def _told_by(check: Callable[[], None]) -> str:
-    """What a check says, "" if it holds: raised outside `except` it is printed once."""
+def _problem_of(check: Callable[[], None]) -> str:
+    """What a check complains of, "" if it holds: raised outside `except` it is printed once."""
     try:
         check()
     except AssertionError as error:
@@ -126,16 +126,18 @@ def _told_by(check: Callable[[], None]) -> str:
     return ""
 
 
-def _fail_if(told: str) -> None:
-    if told:  # of no line of the test: what it says is all there is
-        pytest.fail(told, pytrace=False)
+def _fail_with(message: str) -> None:
+    """Fail unless the message is empty."""
+    if message:  # no line of the test is at fault: the message is all there is to show
+        pytest.fail(message, pytrace=False)
 
 
 def _close_left(stash: pytest.Stash) -> str:
+    """Close the runs that a test left open; says which, "" for none."""
     provider = stash.get(_provider, None)
     if provider is None:
         return ""
-    runs = [run for run in provider.open_runs() if run.key not in stash[_wide]]
+    runs = [run for run in provider.open_runs() if run.key not in stash[_outliving]]
     return provider.close_left(runs)
 
 

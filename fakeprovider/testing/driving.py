@@ -14,25 +14,27 @@ if TYPE_CHECKING:
     from fakeprovider.testing.run import Run
 
 
-_LINES = 20  # of its output that are shown
+_LINES = 20  # of a command's output that are shown
+_OUTPUT = 1 << 16  # bytes of it that are kept
 
 
-def checked(given: Any) -> tuple[str, ...]:
+def checked(command: Any) -> tuple[str, ...]:
     """The command; raises `TypeError` for what is none, with what to pass."""
     __tracebackhide__ = True
-    if isinstance(given, str | bytes):
+    if isinstance(command, str | bytes):
         raise TypeError(
-            f"{given!r} is one text: pass the command as a list, such as "
-            f"{str(given).split() if isinstance(given, str) else ['python', 'agent.py']!r}"
+            f"{command!r} is one text: pass the command as a list, such as "
+            f"{command.split() if isinstance(command, str) else ['python', 'agent.py']!r}"
         )
-    if not isinstance(given, Sequence):
-        raise TypeError(f"{given!r} is no agent: pass a function, or a command as a list")
-    if not given:
+    if not isinstance(command, Sequence):
+        raise TypeError(f"{command!r} is no agent: pass a function, or a command as a list")
+    if not command:
         raise TypeError("an empty list is no command: its first entry is the program")
-    for one in given:
-        if not isinstance(one, str):
-            raise TypeError(f"a command is a list of texts, and {one!r} ({type(one).__name__}) not")
-    return tuple(given)
+    for word in command:
+        if not isinstance(word, str):
+            kind = type(word).__name__
+            raise TypeError(f"a command is a list of texts, and {word!r} ({kind}) not")
+    return tuple(command)
 
 
 def last_words(command: Sequence[str], ended: Ended) -> str:
@@ -42,9 +44,6 @@ def last_words(command: Sequence[str], ended: Ended) -> str:
         why = f" (command not found: {command[0]}){why}"
     lines = ended.output.decode(errors="replace").splitlines()[-_LINES:]
     return "\n".join([f"the command ended with status {ended.status}{why}", *lines])
-
-
-_OUTPUT = 1 << 16  # bytes of a command's output that are kept
 
 
 @dataclass(frozen=True, slots=True)

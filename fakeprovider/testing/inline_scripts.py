@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fakeprovider.conversation import Conversation
+from fakeprovider.faults import BadFault, plan
 from fakeprovider.fitting.tool_mapping import Target
 from fakeprovider.replies import Fault, Reply
 from fakeprovider.scripts.reply_sequence import Replies
+from fakeprovider.serving import path_options
 
 Given: TypeAlias = str | Path | Reply | Sequence[Reply | str] | Callable[[Conversation], Reply]
 """A script's name, YAML (a path, or a text of several lines), a reply, a list of replies, or a
@@ -76,59 +78,42 @@ def mapped(script: Callable[[Conversation], Reply], tools: Mapped) -> _WithTools
     return _WithTools(script, {**own, **given})
 
 
-def fault_path(faults: Faults | None) -> str:
-    """Faults as path parameters, "" for none.
+def trouble_path(faults: Faults | None, chaos: float | None, seed: int) -> str:
+    """Faults and chaos as path parameters, "" for none.
 
     Raises `BadFault`, `TypeError` for what is no fault, and `ValueError` for a value that no path
     can carry.
     """
     __tracebackhide__ = True
-    if faults is None:
-        return ""
-    several = [faults] if isinstance(faults, str | Fault) else faults
-    return "".join(f";fault={_words(one)}" for one in several)
-
-
-def chaos_path(chaos: float | None, seed: int) -> str:
-    """Chaos as path parameters, "" for none; raises `BadFault`."""
-    __tracebackhide__ = True
-    if not chaos:
-        return ""
-    words = f"chaos={chaos},seed={seed}"
-    _check(words)
-    return f";{words}"
+    several = () if faults is None else [faults] if isinstance(faults, str | Fault) else faults
+    words = [f"fault={_words(fault)}" for fault in several]
+    if chaos:
+        words.append(f"chaos={chaos},seed={seed}")
+        _check(words[-1])
+    return "".join(f";{word}" for word in words)
 
 
 def _check(words: str) -> None:
     """Raise `BadFault` now: in a request it would be an answer that an agent may swallow."""
     __tracebackhide__ = True
-    from fakeprovider.faults import BadFault
-    from fakeprovider.serving.path_options import BadParameter, parse
-
     try:
-        parse(words)
-    except BadParameter as error:
+        path_options.parse(words)
+    except path_options.BadParameter as error:
         raise BadFault(str(error)) from None
 
 
 def _words(fault: str | Fault) -> str:
+    """A fault as a path has it."""
     __tracebackhide__ = True
     if isinstance(fault, str):
         _check(f"fault={fault}")
         return fault
     if not isinstance(fault, Fault):
         raise TypeError(f"{fault!r} is no fault: give a name, with parameters if any, or a Fault")
-    return _carried(fault)
-
-
-def _carried(fault: Fault) -> str:
-    __tracebackhide__ = True
-    from fakeprovider.faults import plan
-
     plan(fault.name, fault.params)
     words = [fault.name, *(f"{name}={value}" for name, value in fault.params.items())]
     for word in words:
-        if any(one in word for one in ",;/"):
+        if any(character in word for character in ",;/"):
             raise ValueError(f"{word!r}: a path cannot carry it; name the fault in the reply")
     return ",".join(words)
 
@@ -139,14 +124,14 @@ def _is_yaml(given: str) -> bool:
 
 def _yaml(given: Path | str) -> Inline:
     __tracebackhide__ = True
-    from fakeprovider.yamlscripts import BadScripts, YamlScript, read_script
+    from fakeprovider.yamlscripts import BadScripts, YamlScript, read_script  # loads yaml
 
     if isinstance(given, str) and "\n" in given:
         text, name = given, "inline"
     else:
         text, name = Path(given).read_text(encoding="utf-8"), Path(given).stem
-    script, found = read_script(text, name, f"{name}.yaml")
+    script, problems = read_script(text, name, f"{name}.yaml")
     if script is None:
-        raise BadScripts(found)
+        raise BadScripts(problems)
     turns = script.program.length if isinstance(script, YamlScript) else None
     return Inline(script, turns)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fakeprovider.errors import counted
 from fakeprovider.faults import unstruck
 from fakeprovider.journal import Exchange
+from fakeprovider.serving import path_options
 
 if TYPE_CHECKING:
     from fakeprovider.testing.run import Run
@@ -20,10 +21,10 @@ def problems(run: Run) -> list[str]:
     """Sentences, each with the names of what it is about; none where all is well."""
     if not run.requests and not run.admitted:
         return [_silent(run)]
-    found = [*_unanswered(run), *_violations(run)]
+    wrong = [*_unanswered(run), *_violations(run)]
     if run.refused and run.may_be_refused:
-        return found
-    return [*_refused(run), *found, *_unused(run), *_unstruck(run)]
+        return wrong
+    return [*_refused(run), *wrong, *_unused(run), *_unstruck(run)]
 
 
 def shown_name(script: str) -> str:
@@ -33,14 +34,14 @@ def shown_name(script: str) -> str:
 
 def left_over(runs: Sequence[Run]) -> str:
     """What is said of runs that nobody closed; "" for none."""
-    told = [
+    lines = [
         f"run {run.key!r} of {shown_name(run.script)} was {_how_far(run)}: "
         "use `with fake_provider.run(...) as run:`"
         for run in runs[:_SHOWN]
     ]
     if len(runs) > _SHOWN:
-        told.append(f"and {len(runs) - _SHOWN} more runs")
-    return "\n".join(told)
+        lines.append(f"and {len(runs) - _SHOWN} more runs")
+    return "\n".join(lines)
 
 
 def _how_far(run: Run) -> str:
@@ -49,32 +50,33 @@ def _how_far(run: Run) -> str:
 
 def _silent(run: Run) -> str:
     """An agent that asks somebody else, or nobody: a test that would prove nothing."""
-    if run.in_process:
+    if run.settings.in_process:
         where = "run.transport and run.base_url"
-    elif run.sets_environ:
+    elif run.settings.sets_environ:
         where = "LLM_BASE_URL, OPENAI_BASE_URL, ANTHROPIC_BASE_URL or run.base_url"
     else:
         where = "run.base_url or run.environment"
-    told = (
+    message = (
         f"no request came; the agent finds the provider in {where} "
         "(check=False for a run that is to have none)"
     )
-    return f"{told}\n{run.last_words}" if run.last_words else told
+    return f"{message}\n{run.last_words}" if run.last_words else message
 
 
 def _refused(run: Run) -> list[str]:
     if not run.refused:
         return []
     were = "was" if run.refused == 1 else "were"
-    told = f"{counted(run.refused, 'request')} {were} refused"
-    return [f"{told}: the run had had its max_requests"]
+    refused = counted(run.refused, "request")
+    return [f"{refused} {were} refused: the run had had its max_requests"]
 
 
 def _unanswered(run: Run) -> list[str]:
-    found = [one for one in run.requests if _is_unanswered(one)]
     return [
-        f"request {one.number} (turn {one.turn}) was not answered: {one.status} {one.error}"
-        for one in found
+        f"request {exchange.number} (turn {exchange.turn}) was not answered: "
+        f"{exchange.status} {exchange.error}"
+        for exchange in run.requests
+        if _is_unanswered(exchange)
     ]
 
 
@@ -84,23 +86,25 @@ def _is_unanswered(exchange: Exchange) -> bool:
 
 
 def _violations(run: Run) -> list[str]:
-    return [f"violation: {one}" for one in run.tally.violations]
+    return [f"violation: {violation}" for violation in run.tally.violations]
 
 
 def _unstruck(run: Run) -> list[str]:
-    if not run.must_strike:
+    if not run.settings.must_strike:
         return []
-    from fakeprovider.serving.path_options import parse
-
     options = run.script.partition(";")[2]
-    plans = parse(options).orders.plans if options else ()
-    return [f"{one} (must_strike=False lets it pass)" for one in unstruck(plans, run.requests)]
+    plans = path_options.parse(options).orders.plans if options else ()
+    return [f"{fault} (must_strike=False lets it pass)" for fault in unstruck(plans, run.requests)]
 
 
 def _unused(run: Run) -> list[str]:
     if run.turns_expected is None:
         return []
-    seen = [one.turn for one in run.requests if one.turn is not None and not one.side]
+    seen = [
+        exchange.turn
+        for exchange in run.requests
+        if exchange.turn is not None and not exchange.side
+    ]
     served = max(seen) + 1 if seen else 0
     if served >= run.turns_expected:
         return []
@@ -108,12 +112,12 @@ def _unused(run: Run) -> list[str]:
         return [f"no turn was asked for, and the script has {counted(run.turns_expected, 'turn')}"]
     last = run.turns_expected - 1
     left = ", ".join(map(str, range(served, last + 1)))
-    told = (
+    turns = (
         f"turn {left} (of 0 to {last}) was"
         if served == last
         else f"turns {left} (of 0 to {last}) were"
     )
-    return [f"{told} never asked for; the last request was for turn {served - 1}"]
+    return [f"{turns} never asked for; the last request was for turn {served - 1}"]
 
 
 _MOST = 40  # lines; of a longer run the middle is left out
@@ -156,6 +160,7 @@ def _words(exchange: Exchange) -> Iterator[str]:
 
 
 def _total(exchanges: Sequence[Exchange]) -> str:
-    told = [one.usage for one in exchanges if one.usage is not None]
-    into, out = sum(u.prompt_tokens for u in told), sum(u.completion_tokens for u in told)
+    usages = [exchange.usage for exchange in exchanges if exchange.usage is not None]
+    into = sum(usage.prompt_tokens for usage in usages)
+    out = sum(usage.completion_tokens for usage in usages)
     return f"total {into:7,} {out:6,}  {counted(len(exchanges), 'request')}"
