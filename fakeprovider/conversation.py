@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from fakeprovider.parsing.history import History
+from fakeprovider.errors import ApiError
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -89,6 +90,53 @@ class Violation:
     index: int
     detail: str
     where: str = ""
+
+
+MASK = 2**64 - 1
+"""Fingerprints of messages have 64 bits."""
+_FACTOR = 0x9E3779B97F4A7C15  # odd, so that no message drops out of the product
+
+
+class Trail(NamedTuple):
+    """Messages up to a point: how many, their fingerprint in order, and in any order.
+
+    So a history that was shortened, reordered or rewritten can be told from one that grew.
+    """
+
+    length: int = 0
+    chain: int = 0
+    total: int = 0
+
+    def then(self, mark: int) -> Trail:
+        """The trail with one more message."""
+        return Trail(
+            self.length + 1,
+            ((self.chain + mark) * _FACTOR) & MASK,
+            (self.total + mark) & MASK,
+        )
+
+
+START = Trail()
+
+
+class History(NamedTuple):
+    """The whole transcript of a request, and what stood before its last assistant turn.
+
+    Where a harness only ever appends, `base` is the `head` of the request that was answered with
+    that turn.
+    """
+
+    head: Trail = START
+    base: Trail = START
+
+
+def mark(message: Message) -> int:
+    """The fingerprint of one message: what it says, calls and answers, not how it was written."""
+    parts = [message.role, message.text, message.call_id]
+    for call in message.calls:
+        parts += (call.id, call.name, call.arguments)
+    data = "\x1f".join(parts).encode("utf-8", "replace")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +217,45 @@ class Conversation:
 
 def _result(message: Message) -> Result:
     return Result(message.tool, message.text, message.call_id, message.is_error)
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuedConversation(Conversation):
+    """A conversation whose `messages` start after an earlier response.
+
+    Turn, results and token counts are right. What only earlier text can tell raises `ApiError`;
+    `system_text` is that of this request, as in the real service, where instructions are not
+    carried over. `earlier_turns` counts turns since the user last spoke before this request.
+    """
+
+    earlier_turns: int = 0
+
+    @property
+    def since_last_user(self) -> int:
+        """Assistant turns since the user last spoke."""
+        here: int = Conversation.since_last_user.__get__(self)
+        spoke = any(message.opens_turn for message in self.messages)
+        return here if spoke else here + self.earlier_turns
+
+    @property
+    def user_messages(self) -> tuple[str, ...]:
+        """Never complete here: raises `ApiError`."""
+        raise _needs_earlier_text("the user's messages")
+
+    def seen(self, text: str) -> bool:
+        """Whether a message of this request contains `text`; raises `ApiError` if none does."""
+        if Conversation.seen(self, text):
+            return True
+        raise _needs_earlier_text("the text")
+
+
+def _needs_earlier_text(what: str) -> ApiError:
+    return ApiError(
+        400,
+        f"The script needs {what} of earlier turns, which the request does not hold: this server "
+        "keeps nothing between requests, and `previous_response_id` carries turns, pending calls "
+        "and token counts, but no text. Send the whole history (`store: false`) for this script.",
+        param="previous_response_id",
+        code="earlier_text_needed",
+        retry=False,
+    )

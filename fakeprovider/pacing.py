@@ -1,17 +1,12 @@
-"""When each part of a reply is due: a pure schedule, in seconds from the start of the reply.
-
-Jitter is seeded by the conversation, so that an identical request is answered at identical times.
-"""
+"""How fast replies come: paces by name, and in words as paths, options and YAML have them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from random import Random
 from types import MappingProxyType
 
-from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Pace
 
 
@@ -98,45 +93,3 @@ def _number(words: Mapping[str, str], word: str, default: float) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise BadPace(f"{word}={words[word]!r}: must be a number, 0 or more")
     return number
-
-
-def schedule(frames: Iterable[Frame], pace: Pace, seed: str) -> Iterator[tuple[Frame, float]]:
-    """Frames, and when each is due in seconds; `seed` decides the jitter.
-
-    The first token is due after `first_token`, the n-th a gap of n - 1 tokens later. What comes
-    before the first token is due with it (a service answers once it has something to say), and
-    what carries no token of its own is due with what came before it.
-    """
-    gaps = _gaps(pace, seed)
-    due = next(gaps)
-    said = 0
-    for frame in frames:
-        for _ in range(frame.tokens):
-            if said:
-                due += next(gaps)
-            said += 1
-        yield frame, due
-
-
-def due_whole(tokens: int, pace: Pace, seed: str) -> float:
-    """When a reply that is not streamed is due: with the last of its `tokens`."""
-    *_, (_, due) = schedule((Frame(b"", 1) for _ in range(max(1, tokens))), pace, seed)
-    return due
-
-
-def _gaps(pace: Pace, seed: str) -> Iterator[float]:
-    """Seconds before the first token, then between tokens."""
-    random = Random(seed)
-    token = 1 / pace.tokens_per_second if pace.tokens_per_second else 0.0
-    yield pace.first_token * _varied(pace, random)
-    said = 1
-    while True:
-        gap = token * _varied(pace, random)
-        if pace.stall_every and said % pace.stall_every == 0:
-            gap += pace.stall
-        yield gap
-        said += 1
-
-
-def _varied(pace: Pace, random: Random) -> float:
-    return 1 + pace.jitter * random.uniform(-1, 1) if pace.jitter else 1.0

@@ -1,25 +1,27 @@
-"""A cache whose size is counted in bytes: what a long-lived server may remember.
+"""What a long-lived server remembers of requests: every cache there is, each bounded in bytes.
 
-Scripts are asked every time; what follows from their reply is worked out once.
-
-Forgetting any of it costs time and changes no byte of any reply.
+Forgetting any of it costs time and changes no byte of any reply. Scripts are asked every time; what
+follows from their reply is worked out once.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from sys import getsizeof
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Conversation, Offered
 from fakeprovider.journal import Exchange
-from fakeprovider.parsing.fold import Entry
-from fakeprovider.parsing.prefix import Prefixes
+from fakeprovider.parsing.counting import tools_count
+from fakeprovider.parsing.fold import Entry, State
 from fakeprovider.replies import Reply
 
 if TYPE_CHECKING:
+    from hashlib import _Hash
+
     from fakeprovider.protocols.dialect import Dialect
 
 
@@ -122,6 +124,123 @@ class KnownRequest:
         return 4 * len(body) + 1000 * len(self.conversation.messages) + 2 * _KEPT
 
 
+WORTHWHILE = 4096  # bytes; below this the messages' own memo is as quick
+_PER_BUCKET = 8
+_HEAD, _SAMPLES, _SAMPLE = 4096, 32, 128  # bytes, how many, bytes each
+
+PrefixKey: TypeAlias = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """A request body up to the end of its last message.
+
+    `array` is where the array of messages starts in it; `digest` is the running sha256 of
+    `prefix`, to be copied before it is continued; `key` is where it is filed (see `PrefixCache`).
+    """
+
+    prefix: bytes
+    array: int
+    state: State
+    digest: _Hash
+    key: PrefixKey | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory: the prefix, the messages (shared or not), the tables over them."""
+        return len(self.prefix) + self.state.size + 120 * len(self.state.messages) + 1000
+
+
+def key_of(dialect: str, prefix: bytes, before: Checkpoint | None = None) -> PrefixKey | None:
+    """Where a checkpoint is filed; None if it is too short to be worth it.
+
+    `before` is the checkpoint that it goes on from: it often has the same key already.
+    """
+    end = _power_within(len(prefix))
+    if end < WORTHWHILE:
+        return None
+    if before is not None and before.key is not None and before.key[1] == end:
+        return before.key
+    return (dialect, end, _samples(prefix, end))
+
+
+def _samples(body: bytes, end: int) -> int:
+    """A hash of the head of a body and of samples up to `end`: conversations differ in some."""
+    step = max(_SAMPLE, end // _SAMPLES)
+    starts = range(step, end - _SAMPLE + 1, step)
+    return hash((body[: min(_HEAD, end)], *(body[at : at + _SAMPLE] for at in starts)))
+
+
+def _power_within(length: int) -> int:
+    """The greatest power of two that is not over `length`; 0 for 0."""
+    return 1 << (length.bit_length() - 1) if length else 0
+
+
+class PrefixCache:
+    """Where conversations were left off, as many as fit in `limit` bytes.
+
+    Checkpoints are found by the bytes that they start with: the next request of the same
+    conversation starts with exactly these, so only what follows has to be decoded. JSON is read
+    from left to right: the reader's state after a prefix depends on the prefix alone.
+
+    A checkpoint of length n is filed under samples of its first p bytes, p the greatest power of
+    two within n. A look-up tries the powers of two within the body, the greatest first, and
+    compares what it finds there byte by byte. Forgotten first are checkpoints that a conversation
+    has gone on from, then those of the conversations that were silent longest.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._buckets: OrderedDict[PrefixKey, list[Checkpoint]] = OrderedDict()
+        self._passed: OrderedDict[Checkpoint, PrefixKey] = OrderedDict()
+
+    def find(self, dialect: str, body: bytes) -> Checkpoint | None:
+        """The longest checkpoint that `body` starts with, more or less; None if there is none."""
+        end = _power_within(len(body))
+        while end >= WORTHWHILE:
+            key = (dialect, end, _samples(body, end))
+            for checkpoint in reversed(self._buckets.get(key, ())):
+                if body.startswith(checkpoint.prefix):
+                    self._buckets.move_to_end(key)
+                    return checkpoint
+            end >>= 1
+        return None
+
+    def keep(self, checkpoint: Checkpoint, before: Checkpoint | None = None) -> None:
+        """Remember a checkpoint, if it has a key and fits; it goes on from `before`."""
+        if checkpoint.key is None or checkpoint.size > self.limit:
+            return
+        bucket = self._buckets.setdefault(checkpoint.key, [])
+        self._buckets.move_to_end(checkpoint.key)
+        bucket.append(checkpoint)
+        self.used += checkpoint.size
+        if before is not None and before.key is not None and before.key in self._buckets:
+            self._passed[before] = before.key
+        if len(bucket) > _PER_BUCKET:
+            self._forget(checkpoint.key, bucket[0])
+        while self.used > self.limit:
+            self._forget_one()
+
+    def _forget_one(self) -> None:
+        if self._passed:
+            checkpoint, key = next(iter(self._passed.items()))
+        else:
+            key, bucket = next(iter(self._buckets.items()))
+            checkpoint = bucket[0]
+        self._forget(key, checkpoint)
+
+    def _forget(self, key: PrefixKey, checkpoint: Checkpoint) -> None:
+        self._passed.pop(checkpoint, None)
+        bucket = self._buckets.get(key, [])
+        if checkpoint not in bucket:  # it was forgotten while its conversation was being read
+            return
+        bucket.remove(checkpoint)
+        self.used -= checkpoint.size
+        if not bucket:
+            del self._buckets[key]
+
+
 MIB = 1 << 20
 
 ParseMessage: TypeAlias = Callable[[bytes], tuple[Entry, ...]]
@@ -148,7 +267,7 @@ class RequestCaches:
         self.tools: ByteBoundedCache[tuple[str, bytes], tuple[tuple[Offered, ...], int]] = (
             ByteBoundedCache(limit // 12)
         )
-        self.prefixes = Prefixes(limit - limit // 3 - limit // 6 - limit // 12)
+        self.prefixes = PrefixCache(limit - limit // 3 - limit // 6 - limit // 12)
 
     def read(
         self, dialect: str, raw: bytes, names: Mapping[str, str], parse: ParseMessage
@@ -163,6 +282,20 @@ class RequestCaches:
             if entry.tokens is None:
                 return self._with_tools(dialect, raw, names, found)
         return found
+
+    def read_tools(
+        self, dialect: str, raw: bytes, parse: Callable[[bytes], tuple[Offered, ...]]
+    ) -> tuple[tuple[Offered, ...], int]:
+        """The tools in `raw` JSON, and their tokens; none for `null`."""
+        if raw == b"null":
+            return (), 0
+        counted = self.tools.get((dialect, raw))
+        if counted is None:
+            offered = parse(raw)
+            counted = (offered, tools_count(offered))
+            # Parsed JSON takes several times its text.
+            self.tools.put((dialect, raw), counted, 8 * len(raw) + 1000)
+        return counted
 
     def _with_tools(
         self, dialect: str, raw: bytes, names: Mapping[str, str], found: tuple[Entry, ...]

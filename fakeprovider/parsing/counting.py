@@ -24,9 +24,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-from fakeprovider.conversation import Call, Conversation, Message, Offered
+from fakeprovider.conversation import Call, ContinuedConversation, Conversation, Message, Offered
 from fakeprovider.errors import invalid
-from fakeprovider.parsing.continued_conversation import Continued
 from fakeprovider.tokens import count
 
 IMAGE_TOKENS = 85
@@ -123,7 +122,7 @@ _ENUM, _ENUM_ITEM = -3, 3
 
 def prompt_tokens(conversation: Conversation) -> int:
     """Tokens of a prompt. Raises `ApiError` where the request does not hold the whole history."""
-    if isinstance(conversation, Continued):
+    if isinstance(conversation, ContinuedConversation):
         raise invalid(
             "The counting rule 'openai' needs the whole history, which 'previous_response_id' "
             "leaves out. Count by the rule 'wire', or send the history.",

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import NamedTuple
 
-from fakeprovider.conversation import Message, Violation
+from fakeprovider.conversation import START, History, Message, Trail, Violation, mark
 from fakeprovider.parsing.counting import inner_count, last_count, opening
-from fakeprovider.parsing.history import START, History, Trail, mark
 
 _OWN_ID = re.compile(r"fake(0|[1-9]\d{0,8})(?:p[1-9]\d*)?")
 

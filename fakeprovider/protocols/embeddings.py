@@ -22,7 +22,7 @@ from fakeprovider import tokens
 from fakeprovider.conversation import Conversation
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.json_body import check_utf8, decode
+from fakeprovider.parsing.request_reader import check_utf8, decode
 
 _MOST_TEXTS = 2048  # the reference's limit of an input list
 _MOST_DIMENSIONS = 3072  # of the largest model

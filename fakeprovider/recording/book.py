@@ -10,10 +10,9 @@ from typing import Any
 
 import yaml
 
-from fakeprovider.conversation import Conversation
+from fakeprovider.conversation import ContinuedConversation, Conversation
 from fakeprovider.errors import ApiError
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.continued_conversation import Continued
 from fakeprovider.protocols.answers import NotAnAnswer, Written
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, read_answer
 from fakeprovider.recording.requests import Request, Volatile, key_of, request_of, without_secrets
@@ -128,7 +127,7 @@ _CONTINUES = (
 
 
 def _check_whole(conversation: Conversation) -> None:
-    if isinstance(conversation, Continued):
+    if isinstance(conversation, ContinuedConversation):
         raise ApiError(400, _CONTINUES, param="previous_response_id")
 
 

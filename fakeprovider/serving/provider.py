@@ -17,9 +17,9 @@ from fakeprovider.fitting.tool_choice import obey
 from fakeprovider.fitting.tool_mapping import Note, ToolMapping
 from fakeprovider.parsing.caches import LONGEST, KnownRequest, RequestCaches
 from fakeprovider.parsing.counting import prompt_tokens
-from fakeprovider.parsing.json_body import too_deep
 from fakeprovider.parsing.prompt_cache import with_cache
-from fakeprovider.parsing.thinking import missing_thinking
+from fakeprovider.parsing.request_reader import too_deep
+from fakeprovider.parsing.strict import missing_thinking
 from fakeprovider.protocols.dialect import Aside
 from fakeprovider.replies import Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript

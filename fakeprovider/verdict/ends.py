@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import combinations, groupby
 
+from fakeprovider.conversation import MASK, Trail
 from fakeprovider.journal import Exchange, Stretch
-from fakeprovider.parsing.history import MASK, Trail
 from fakeprovider.verdict.clause import (
     Judgement,
     clause,

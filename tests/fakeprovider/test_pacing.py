@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeprovider import pacing
-from fakeprovider.pacing import PROFILES, BadPace, due_whole, read, schedule
+from fakeprovider.delivery.steps import due_whole, schedule
+from fakeprovider.pacing import PROFILES, BadPace, read
 from fakeprovider.protocols.dialect import Frame
 from fakeprovider.replies import Pace, Reply, Text
 from fakeprovider.server import Server

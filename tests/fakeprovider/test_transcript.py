@@ -129,7 +129,7 @@ def test_the_digest_is_that_of_the_body() -> None:
 
 def test_checkpoints_stay_within_their_bytes() -> None:
     """A long conversation and many others leave no more than the limit behind."""
-    prefixes = prefix.Prefixes(200_000)
+    prefixes = prefix.PrefixCache(200_000)
     caches = RequestCaches()
     caches.prefixes = prefixes
     for name in range(30):

@@ -11,10 +11,8 @@ from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fitting.tool_choice import Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.fold import State, finish
-from fakeprovider.parsing.json_body import decode
-from fakeprovider.parsing.request_reader import Form, read
+from fakeprovider.parsing.request_reader import Form, decode, read
 from fakeprovider.parsing.strict import judge, names_twice
-from fakeprovider.parsing.tool_parsing import read_tools
 from fakeprovider.protocols import embeddings, openai
 from fakeprovider.protocols.chat.history import parse_message
 from fakeprovider.protocols.chat.rendering import (
@@ -132,9 +130,9 @@ def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
     _check(request, state, model)
     legacy = bytes(request.functions) != b"null" and bytes(request.tools) == b"null"
     tools, tool_tokens = (
-        read_tools(NAME, bytes(request.functions), caches, _functions)
+        caches.read_tools(NAME, bytes(request.functions), _functions)
         if legacy
-        else read_tools(NAME, bytes(request.tools), caches, _tools)
+        else caches.read_tools(NAME, bytes(request.tools), _tools)
     )
     choice = _function_choice(request) if legacy else _tool_choice(request)
     names = [tool.name for tool in tools]

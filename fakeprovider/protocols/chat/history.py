@@ -14,7 +14,7 @@ from fakeprovider.conversation import Call, Message, Role
 from fakeprovider.errors import invalid
 from fakeprovider.parsing.counting import to_json
 from fakeprovider.parsing.fold import Entry
-from fakeprovider.parsing.json_body import decode
+from fakeprovider.parsing.request_reader import decode
 from fakeprovider.protocols.openai import argument_flaws, id_flaws, missing, name_flaws
 
 LONGEST_ID = 40  # characters

@@ -13,11 +13,9 @@ from fakeprovider.fitting.tool_choice import Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.counting import inner_count
 from fakeprovider.parsing.fold import Entry, State, finish
-from fakeprovider.parsing.json_body import decode
 from fakeprovider.parsing.prompt_cache import Mark
-from fakeprovider.parsing.request_reader import Form, Transcript, read
+from fakeprovider.parsing.request_reader import Form, Transcript, decode, read
 from fakeprovider.parsing.strict import judge, names_twice
-from fakeprovider.parsing.tool_parsing import read_tools
 from fakeprovider.protocols import anthropic
 from fakeprovider.protocols.anthropic import thinking_budget, too_many_marks
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
@@ -157,7 +155,7 @@ def _conversation(
     request, state = transcript.request, transcript.state
     _check(request, state)
     system = _system(bytes(request.system), caches)
-    tools, tool_tokens = read_tools(NAME, bytes(request.tools), caches, _offered)
+    tools, tool_tokens = caches.read_tools(NAME, bytes(request.tools), _offered)
     fixed = tool_tokens + sum(map(_inner, system))
     choice = _ours(choice, tools, bytes(request.tools))
     flaws = (*_flaws(state, system, tools), *too_many_marks(body), *_budget(request, tools))

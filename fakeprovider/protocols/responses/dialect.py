@@ -8,17 +8,14 @@ from typing import Any, Final
 import msgspec
 
 from fakeprovider.completion import Completion
-from fakeprovider.conversation import Conversation, Offered, Violation
+from fakeprovider.conversation import ContinuedConversation, Conversation, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fitting.tool_choice import Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.continued_conversation import Continued
 from fakeprovider.parsing.counting import inner_count
 from fakeprovider.parsing.fold import Entry, State, finish
-from fakeprovider.parsing.json_body import decode
-from fakeprovider.parsing.request_reader import Form, Transcript, read, read_after
+from fakeprovider.parsing.request_reader import Form, Transcript, decode, read, read_after
 from fakeprovider.parsing.strict import judge, names_twice
-from fakeprovider.parsing.tool_parsing import read_tools
 from fakeprovider.protocols import openai
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
 from fakeprovider.protocols.openai import STREAM_ERRORS, check_tool_name, missing
@@ -142,7 +139,7 @@ def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
     _check_new(transcript.state, carried[0])
     fields["options"]["script"] = carried[0].script
     fields["history"] = None
-    return Continued(**fields, earlier_turns=carried[0].since_user)
+    return ContinuedConversation(**fields, earlier_turns=carried[0].since_user)
 
 
 def count_tokens(
@@ -169,7 +166,7 @@ def _fields(transcript: Transcript[Request], caches: RequestCaches, model: str) 
             "input",
             "empty_array",
         )
-    tools, tool_tokens = read_tools(NAME, bytes(request.tools), caches, _offered)
+    tools, tool_tokens = caches.read_tools(NAME, bytes(request.tools), _offered)
     choice = _choice(request)
     fixed = tool_tokens + sum(map(_inner, instructions))
     names = [tool.name for tool in tools]

@@ -25,7 +25,7 @@ from fakeprovider.conversation import Call, Conversation, Message, Role
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.parsing.counting import inner_count, to_json
 from fakeprovider.parsing.fold import Entry, State
-from fakeprovider.parsing.json_body import decode
+from fakeprovider.parsing.request_reader import decode
 from fakeprovider.protocols.openai import argument_flaws, id_flaws, missing, name_flaws
 
 LONGEST_ID = 64  # characters
