@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from fakeprovider.registry import Registry
 from fakeprovider_bench.report import Form
+from fakeprovider_harness.commands.options import Usd as Amount
 from fakeprovider_harness.models.connection import endpoint
 
 T = TypeVar("T")
@@ -26,20 +27,13 @@ MOST = 10**9
 DAY = 86_400  # seconds
 
 
-class Usd(click.ParamType):  # type: ignore[type-arg]  # as above
+class Usd(Amount):
     """An amount of US dollars from 0 to 10⁹, kept as a Decimal, to 12 decimals."""
-
-    name = "usd"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Decimal:
-        try:
-            amount = Decimal(str(value).strip().removeprefix("$"))
-        except InvalidOperation:
-            self.fail(f"{value!r} is not an amount in USD; write it as 0.05", param, ctx)
-        if not amount.is_finite() or amount < 0:
-            self.fail(f"{value!r} is not an amount in USD of 0 or more", param, ctx)
+        amount = super().convert(value, param, ctx)
         if amount > MOST_USD or amount % SMALLEST_USD:
             self.fail(
                 f"{value!r} is not an amount in USD up to {MOST_USD:,} with up to 12 decimals",
@@ -265,14 +259,14 @@ def _collecting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _form(kwargs: dict[str, Any]) -> Form:
     """The one form that was asked for; removes the three flags."""
-    asked = [form for form in FORMS if kwargs.pop(form)]
-    if len(asked) > 1:
-        *others, last = (f"--{form}" for form in asked)
+    forms = [form for form in FORMS if kwargs.pop(form)]
+    if len(forms) > 1:
+        *others, last = (f"--{form}" for form in forms)
         raise click.UsageError(
             f"{', '.join(others)} and {last} are different forms of one output: keep one, drop "
-            f"{'the other' if len(asked) == 2 else 'the others'}"
+            f"{'the other' if len(forms) == 2 else 'the others'}"
         )
-    return asked[0] if asked else "table"
+    return forms[0] if forms else "table"
 
 
 def _refuse_ours(context: click.Context) -> None:

@@ -1,4 +1,4 @@
-"""Stop policies under which a scenario is run: a name, a condition, and the switches beside it."""
+"""Policies under which a scenario is run: when it stops, and who answers what it asks."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def token_limits(limits: Iterable[int], cap: int | None = None) -> list[Policy]:
     return [Policy(f"tokens {limit:,}", _capped(MaxTokens(limit), cap)) for limit in limits]
 
 
-def prompt_only(asked: int, cap: int) -> Policy:
-    """The system prompt asks to stop after `asked` turns; only the cap in code is kept."""
-    system = f" Stop after {asked} tool calls and answer with what you have."
-    return Policy(f"prompt-only ({asked})", MaxTurns(cap), system=system)
+def prompt_only(turns: int, cap: int) -> Policy:
+    """The system prompt asks to stop after `turns` turns; only the cap in code is kept."""
+    system = f" Stop after {turns} tool calls and answer with what you have."
+    return Policy(f"prompt-only ({turns})", MaxTurns(cap), system=system)
 
 
 def _capped(condition: Condition, cap: int | None) -> Condition:

@@ -1,4 +1,4 @@
-"""One bench command from options to exit status: endpoint, rows with progress, output, gates."""
+"""One command from its options to its exit status: endpoint, rows, report, gates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fakeprovider_bench.output.progress import progress
 from fakeprovider_bench.output.tables import usd
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, run_policy
+from fakeprovider_bench.runner import Shared, run_policy
 from fakeprovider_harness import JsonlTrace, MaxTokens, MaxTurns
 from fakeprovider_harness.budget.prices import Price
 from fakeprovider_scenarios import Scenario
@@ -58,9 +58,9 @@ def require_pytest(command: str) -> None:
 
 
 @contextmanager
-def conditions(
+def open_shared(
     title: str, options: Options, scenario: Scenario, *, cached: bool = False, timed: bool = True
-) -> Iterator[Conditions]:
+) -> Iterator[Shared]:
     """What all rows share, for as long as the command runs; `title` is the table's.
 
     `timed` says that the clock decides what comes out of a row.
@@ -71,7 +71,7 @@ def conditions(
         trace = None
         if options.trace is not None:
             trace = stack.enter_context(_open_trace(options.trace))
-        yield Conditions(
+        yield Shared(
             endpoint,
             price(options),
             line,
@@ -92,18 +92,18 @@ def price(options: Options) -> Price:
 
 def run_rows(scenario: Scenario, policies: Iterable[Policy], options: Options) -> list[Row]:
     """One row per policy; with a prompt cache one more for each."""
-    asked = list(policies)
-    rows = _run(scenario, asked, options, cached=False)
+    policies = list(policies)
+    rows = _run(scenario, policies, options, cached=False)
     if options.prompt_cache:
-        again = [replace(policy, name=f"{policy.name}, cached") for policy in asked]
-        rows += _run(scenario, again, options, cached=True)
+        cached = [replace(policy, name=f"{policy.name}, cached") for policy in policies]
+        rows += _run(scenario, cached, options, cached=True)
     return rows
 
 
 def _run(
     scenario: Scenario, policies: Sequence[Policy], options: Options, *, cached: bool
 ) -> list[Row]:
-    with conditions(scenario.name, options, scenario, cached=cached, timed=False) as shared:
+    with open_shared(scenario.name, options, scenario, cached=cached, timed=False) as shared:
         named = shared.line.each(policies, lambda policy: policy.name)
         return [run_policy(scenario, policy, shared) for policy in named]
 
@@ -131,9 +131,9 @@ def show(report: Report, options: Options) -> None:
 def judge(reports: Iterable[Report], options: Options) -> None:
     """Raises `GateFailed` naming every row that crosses a gate, or in which no model answered."""
     crossed = [
-        f"{report.scenario}, {said}"
+        f"{report.scenario}, {problem}"
         for report in reports
-        for said in (
+        for problem in (
             *_unanswered(report, options),
             *_over_cost(report, options),
             *_over_turns(report, options),

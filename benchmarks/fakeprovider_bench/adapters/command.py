@@ -54,9 +54,14 @@ def run_command(command: Sequence[str], script: str, cut: Cut, price: Price) -> 
         driven = drive(command, Drive(script, gates=gates, timeout=cut.seconds, capture=CAPTURE))
     if driven.totals.requests == 0:
         raise NoRequest(_silence(driven))
-    answered = [one for one in driven.exchanges if one.usage is not None and one.status < 400]
-    prompts = [one.usage.prompt_tokens for one in answered if one.usage]
-    completions = [one.usage.completion_tokens for one in answered if one.usage]
+    answered = [
+        exchange
+        for exchange in driven.exchanges
+        if exchange.usage is not None and exchange.status < 400
+    ]
+    usages = [exchange.usage for exchange in answered if exchange.usage]
+    prompts = [usage.prompt_tokens for usage in usages]
+    completions = [usage.completion_tokens for usage in usages]
     return Row(
         policy=cut.name,
         turns=driven.totals.turns,
@@ -77,11 +82,11 @@ def _silence(driven: Driven) -> str:
     """Why there is nothing to tabulate: the exit status and the end of the command's output."""
     if driven.ended.reason is not None and not driven.ended.started:
         return f"the command {driven.ended.reason}; what follows `--` is run as another harness"
-    said = driven.ended.output.decode(errors="replace").strip()
+    output = driven.ended.output.decode(errors="replace").strip()
     return (
         f"the command made no request (exit status {driven.ended.status}). It finds the "
         "provider in LLM_BASE_URL, OPENAI_BASE_URL, OPENAI_API_BASE or ANTHROPIC_BASE_URL."
-        + (f" Its last words:\n{said[-SHOWN:]}" if said else "")
+        + (f" Its last words:\n{output[-SHOWN:]}" if output else "")
     )
 
 
@@ -101,13 +106,15 @@ def _stop(driven: Driven, cut: Cut) -> StopCell | None:
 
 def _seen(driven: Driven, answered: list[Exchange]) -> dict[str, Any]:
     totals = driven.totals
-    refused = [one for one in driven.exchanges if one.status >= 400 or one.status == 0]
+    refused = [
+        exchange for exchange in driven.exchanges if exchange.status >= 400 or exchange.status == 0
+    ]
     return {
         "exit": driven.ended.status,
         "requests": totals.requests,
         "retries": totals.retries,
         "violations": len(totals.violations),
-        "tools asked": sum(len(one.tools) for one in answered),
+        "tools asked": sum(len(exchange.tools) for exchange in answered),
         **({"never answered": _refusal(refused[-1])} if refused and not answered else {}),
     }
 
@@ -130,17 +137,17 @@ def ending_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    told, tell = os.pipe()
-    os.set_blocking(told, False)
-    os.set_blocking(tell, False)
-    before = signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        numbers = _read(told)
-        os.close(told)
-        os.close(tell)
+        numbers = _read(reader)
+        os.close(reader)
+        os.close(writer)
         if number := next((number for number in numbers if number in ENDING), None):
             _raise(number)
 

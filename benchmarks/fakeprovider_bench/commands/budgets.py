@@ -12,8 +12,8 @@ from fakeprovider_bench.options import USDS, Options, bench_command
 from fakeprovider_bench.output.tables import usd
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, run_policy
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.runner import Shared, run_policy
+from fakeprovider_bench.session import open_shared, report_of, show
 from fakeprovider_harness import MaxCost, Settings
 from fakeprovider_scenarios import find
 
@@ -41,7 +41,7 @@ def budgets(budget: tuple[Decimal, ...], options: Options) -> None:
 
 def report(options: Options, limits: tuple[Decimal, ...] = BUDGETS) -> Report:
     """Two rows per budget."""
-    with conditions("budgets", options, find("runaway")) as shared:
+    with open_shared("budgets", options, find("runaway")) as shared:
         named = shared.line.each(policies(limits), lambda policy: policy.name)
         rows = [_row(policy, shared) for policy in named]
     return report_of("budgets", rows, options, list(_notes(rows)))
@@ -56,7 +56,7 @@ def policies(limits: tuple[Decimal, ...]) -> list[Policy]:
     ]
 
 
-def _row(policy: Policy, shared: Conditions) -> Row:
+def _row(policy: Policy, shared: Shared) -> Row:
     row = run_policy(find("runaway"), policy, shared)
     limit = policy.stop.limit if isinstance(policy.stop, MaxCost) else None
     left = None if row.cost_usd is None or limit is None else usd(limit - row.cost_usd)

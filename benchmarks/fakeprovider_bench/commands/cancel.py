@@ -11,8 +11,8 @@ import msgspec
 
 from fakeprovider_bench.options import SECONDS, Options, bench_command
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, to_row
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.runner import Shared, to_row
+from fakeprovider_bench.session import open_shared, report_of, show
 from fakeprovider_harness import Cancel, MaxTurns, RunState, Status, arun
 from fakeprovider_harness.models import CancelSignal, Message, Model, ModelReply, ToolSpec
 from fakeprovider_harness.trace import Event, ToolEnd, ToolProgress
@@ -50,7 +50,7 @@ def cancel(at: float, options: Options) -> None:
 def report(options: Options, at: float = AT) -> Report:
     """The rows of this scenario."""
     presses = [("uncancelled", None, True), ("cancelled", at, True), ("request only", at, False)]
-    with conditions("cancel", options, find("slow")) as shared:
+    with open_shared("cancel", options, find("slow")) as shared:
         rows = [
             _row(name, shared, when, reaches_tool=reaches_tool)
             for name, when, reaches_tool in shared.line.each(presses, lambda press: press[0])
@@ -58,7 +58,7 @@ def report(options: Options, at: float = AT) -> Report:
     return report_of("cancel", rows, options, [_labels(rows, at), PUBLISHED])
 
 
-def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool) -> Row:
+def _row(name: str, shared: Shared, at: float | None, *, reaches_tool: bool) -> Row:
     scenario = find("slow")
     watch = Watch(shared)
     signal = Cancel()
@@ -66,8 +66,8 @@ def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool)
         state = RunState.start(scenario.task, system=shared.padding + scenario.system)
 
         async def drive() -> None:
-            asked = shared.endpoint.model(scenario.script)
-            model = asked if reaches_tool else RequestOnly(asked, signal)
+            client = shared.endpoint.model(scenario.script)
+            model = client if reaches_tool else RequestOnly(client, signal)
             loop = asyncio.get_running_loop()
             timer = None if at is None else loop.call_later(at, signal.set, REASON)
             await arun(
@@ -81,7 +81,7 @@ def _row(name: str, shared: Conditions, at: float | None, *, reaches_tool: bool)
             )
             if timer is not None:
                 timer.cancel()
-            await asked.aclose()
+            await client.aclose()
 
         asyncio.run(drive())
         row = to_row(name, state, workspace, watch.now(), watch.tool_ms)
@@ -102,7 +102,7 @@ def _outcome(name: str, at: float | None, row: Row) -> str:
 class Watch:
     """Passes the trace on and notes, in ms since it was made, when the tool told its progress."""
 
-    def __init__(self, shared: Conditions) -> None:
+    def __init__(self, shared: Shared) -> None:
         self._onward = shared.trace
         self._started = time.perf_counter()
         self.progress: list[tuple[float, str]] = []

@@ -9,8 +9,8 @@ import msgspec
 from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, run_watched
-from fakeprovider_bench.session import conditions, report_of, require_pytest, show
+from fakeprovider_bench.runner import Shared, run_watched
+from fakeprovider_bench.session import open_shared, report_of, require_pytest, show
 from fakeprovider_harness import MaxTurns, RunState
 from fakeprovider_harness.conditions import NoProgress
 from fakeprovider_harness.verify import TESTS, Baseline, RedGreen, TestsPass, Untouched, Verifier
@@ -41,7 +41,7 @@ def done(options: Options) -> None:
 
 def report(options: Options) -> Report:
     """The rows of this table."""
-    with conditions("done", options, find("fixer")) as shared:
+    with open_shared("done", options, find("fixer")) as shared:
         named = shared.line.each(policies(), lambda policy: policy.name)
         runs = [_run(policy, shared) for policy in named]
     rows = [row for row, _ in runs]
@@ -88,7 +88,7 @@ def _suite(workspace: Workspace) -> TestsPass:
     return TestsPass.of(workspace.files, plugins=False)
 
 
-def _run(policy: Policy, shared: Conditions) -> tuple[Row, RunState]:
+def _run(policy: Policy, shared: Shared) -> tuple[Row, RunState]:
     row, state = run_watched(_scenario(policy), policy, shared)
     extra = {
         "claimed": _yes(state.claim is not None),
@@ -100,8 +100,8 @@ def _run(policy: Policy, shared: Conditions) -> tuple[Row, RunState]:
 
 def _scenario(policy: Policy) -> Scenario:
     protected = TESTS if policy.name == PROTECTED else ()
-    found = find(policy.name.partition(",")[0])
-    return replace(found, tools=lambda workspace: coding_tools(workspace, protected))
+    scenario = find(policy.name.partition(",")[0])
+    return replace(scenario, tools=lambda workspace: coding_tools(workspace, protected))
 
 
 def _yes(holds: bool) -> str:
@@ -118,11 +118,11 @@ def _handed_over(runs: list[tuple[Row, RunState]]) -> list[str]:
 
 
 def _evidence(state: RunState) -> str:
-    found = {} if state.stop is None else state.stop.evidence
-    if "per_round" in found:
-        return f"; failing tests per round: {', '.join(str(n) for _, n in found['per_round'])}"
-    if found.get("test_changes"):
-        changed = [f"{change['path']} ({change['kind']})" for change in found["test_changes"]]
-        code = [change["path"] for change in found["code_changes"]]
+    evidence = {} if state.stop is None else state.stop.evidence
+    if "per_round" in evidence:
+        return f"; failing tests per round: {', '.join(str(n) for _, n in evidence['per_round'])}"
+    if evidence.get("test_changes"):
+        changed = [f"{change['path']} ({change['kind']})" for change in evidence["test_changes"]]
+        code = [change["path"] for change in evidence["code_changes"]]
         return f"; tests changed: {', '.join(changed)}; code changed: {', '.join(code) or 'none'}"
     return ""

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 import msgspec
 
+from fakeprovider import conversation
+from fakeprovider.parsing.counting import inner_count, tools_count
 from fakeprovider_bench.options import COUNT, Options, bench_command
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, Weighing, Weight, to_row
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.runner import Shared, to_row
+from fakeprovider_bench.session import open_shared, report_of, show
 from fakeprovider_harness import MaxTurns, RunState, Tool, arun, subagent
 from fakeprovider_harness.context import ContextPolicy, DropResults, Fresh, Notes, Summarise
+from fakeprovider_harness.models import CancelSignal, Message, Model, ModelReply, ToolSpec
 from fakeprovider_scenarios import Scenario, Workspace, find
 from fakeprovider_scenarios.projects import PARTS, SURVEY_SYSTEM, notes, survey, take_note, total
 from fakeprovider_scenarios.workspace import read_file
@@ -36,22 +39,81 @@ SCRIPTED = (
 
 
 @dataclass(frozen=True)
+class Weight:
+    """Tokens of one prompt; `history` is what is neither system nor tools."""
+
+    system: int
+    tools: int
+    history: int
+
+    @property
+    def total(self) -> int:
+        """The whole prompt."""
+        return self.system + self.tools + self.history
+
+
+class Weighing:
+    """Passes requests on and keeps the weight of each, summaries included.
+
+    The whole is what the service reports; system and tools are counted as our provider counts, so
+    against another service they are close, not exact.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self.weights: list[Weight] = []
+        self._model = model
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        *,
+        max_output: int | None = None,
+        cancel: CancelSignal | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> ModelReply:
+        """As `Model.ask`."""
+        reply = await self._model.ask(
+            messages, tools, max_output=max_output, cancel=cancel, on_text=on_text
+        )
+        if reply.usage is not None:
+            self.weights.append(_weight(messages, tools, reply.usage.prompt_tokens))
+        return reply
+
+    async def aclose(self) -> None:
+        """Close the client."""
+        await self._model.aclose()
+
+
+def _weight(messages: Sequence[Message], tools: Sequence[ToolSpec], total: int) -> Weight:
+    system = sum(
+        inner_count(conversation.Message("system", message.content or ""))
+        for message in messages
+        if message.role == "system"
+    )
+    offered = [conversation.Offered(t.name, t.description, t.parameters) for t in tools]
+    described = tools_count(offered)
+    return Weight(system, described, max(0, total - system - described))
+
+
+@dataclass(frozen=True)
 class Way:
     """One row: a script, a policy for the context, and what tools there are beside reading."""
 
     name: str
     script: str = "survey"
     context: Callable[[int, Workspace], ContextPolicy] | None = None
-    tools: Callable[[Conditions, Workspace], list[Tool]] = lambda shared, workspace: [
+    tools: Callable[[Shared, Workspace], list[Tool]] = lambda shared, workspace: [
         read_file(workspace)
     ]
 
 
-def _noting(shared: Conditions, workspace: Workspace) -> list[Tool]:
+def _noting(shared: Shared, workspace: Workspace) -> list[Tool]:
     return [read_file(workspace), take_note(workspace)]
 
 
-def _delegating(shared: Conditions, workspace: Workspace) -> list[Tool]:
+def _delegating(shared: Shared, workspace: Workspace) -> list[Tool]:
     """research(question): an agent with a history of its own reads the logs."""
     agent = subagent(
         "research",
@@ -107,14 +169,14 @@ def growth(parts: int, window: int, options: Options) -> None:
 
 def report(options: Options, parts: int = PARTS, window: int = WINDOW) -> Report:
     """One row per way; each is run on half of the task too, for the exponent."""
-    with conditions("growth", options, find("survey")) as shared:
+    with open_shared("growth", options, find("survey")) as shared:
         tax = _tax(shared)
         named = shared.line.each(WAYS, lambda way: way.name)
         rows = [_row(way, parts, window, shared) for way in named]
     return report_of("growth", rows, options, [tax, SCRIPTED])
 
 
-def _row(way: Way, parts: int, window: int, shared: Conditions) -> Row:
+def _row(way: Way, parts: int, window: int, shared: Shared) -> Row:
     half, _ = _run(way, parts // 2, window, shared)
     row, weights = _run(way, parts, window, shared)
     extra: dict[str, Any] = {
@@ -132,14 +194,14 @@ def _exponent(row: Row, half: Row, longer: float) -> str:
     return f"{math.log(row.input_tokens / half.input_tokens) / math.log(longer):.2f}"
 
 
-def _run(way: Way, parts: int, window: int, shared: Conditions) -> tuple[Row, list[Weight]]:
+def _run(way: Way, parts: int, window: int, shared: Shared) -> tuple[Row, list[Weight]]:
     scenario = survey(parts, way.script)
     with scenario.workspace() as workspace:
         return asyncio.run(_drive(way, scenario, window, shared, workspace))
 
 
 async def _drive(
-    way: Way, scenario: Scenario, window: int, shared: Conditions, workspace: Workspace
+    way: Way, scenario: Scenario, window: int, shared: Shared, workspace: Workspace
 ) -> tuple[Row, list[Weight]]:
     started = time.perf_counter()
     model = Weighing(shared.endpoint.model(way.script))
@@ -184,7 +246,7 @@ def _facts(row: Row, parts: int) -> str:
     return f"{counted[0] if counted else '?'} of {parts}{'' if right else ', wrong'}"
 
 
-def _tax(shared: Conditions) -> str:
+def _tax(shared: Shared) -> str:
     """What the tools cost before anything is said: weighed in the first prompt of `plan`."""
     scenario = find("plan")
     model = Weighing(shared.endpoint.model(scenario.script))

@@ -11,8 +11,8 @@ import msgspec
 from fakeprovider_bench.options import Count, Options, Several, bench_command
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, run_policy
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.runner import Shared, run_policy
+from fakeprovider_bench.session import open_shared, report_of, show
 from fakeprovider_harness import MaxTurns
 from fakeprovider_harness.trace import Event
 from fakeprovider_scenarios import find
@@ -46,13 +46,13 @@ def latency(latency: tuple[int, ...], options: Options) -> None:
 def report(options: Options, latency: tuple[int, ...] = LATENCY) -> Report:
     """One row per latency, in milliseconds."""
     scenario = find("plan")
-    with conditions("latency", options, scenario) as shared:
+    with open_shared("latency", options, scenario) as shared:
         named = shared.line.each(latency, lambda milliseconds: f"{milliseconds} ms")
         rows = [_row(milliseconds, shared) for milliseconds in named]
     return report_of("latency", rows, options, [NOTE])
 
 
-def _row(milliseconds: int, shared: Conditions) -> Row:
+def _row(milliseconds: int, shared: Shared) -> Row:
     silence = Silence(shared)
     policy = Policy(f"{milliseconds} ms", MaxTurns(20), script=f"plan;latency={milliseconds}")
     row = run_policy(find("plan"), policy, replace(shared, trace=silence))
@@ -70,7 +70,7 @@ def _row(milliseconds: int, shared: Conditions) -> Row:
 class Silence:
     """Passes the trace on and keeps the longest gap between two events, in ms."""
 
-    def __init__(self, shared: Conditions) -> None:
+    def __init__(self, shared: Shared) -> None:
         self._onward = shared.trace
         self._last = time.perf_counter()
         self._longest = 0.0

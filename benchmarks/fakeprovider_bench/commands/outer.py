@@ -13,8 +13,8 @@ import msgspec
 
 from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.report import Report, Row, StopCell
-from fakeprovider_bench.runner import Conditions, effects
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.runner import Shared, effects
+from fakeprovider_bench.session import open_shared, report_of, show
 from fakeprovider_harness import FakeClock, MaxTurns, Price, RunState, Trace
 from fakeprovider_harness.outer import (
     Caps,
@@ -47,7 +47,7 @@ NOTES = (
     "an evaluator's word is an opinion; where there is a check beside it, both have to agree.",
 )
 
-Work = Callable[[Setup, Workspace, Conditions], Coroutine[Any, Any, OuterReport]]
+Work = Callable[[Setup, Workspace, Shared], Coroutine[Any, Any, OuterReport]]
 
 
 @dataclass(frozen=True)
@@ -74,52 +74,52 @@ def outer(options: Options) -> None:
 
 def report(options: Options) -> Report:
     """One row per case; the clock of the loops is not waited for."""
-    with conditions("outer", options, find("planned")) as shared:
+    with open_shared("outer", options, find("planned")) as shared:
         named = shared.line.each(CASES, lambda case: case.name)
-        found = [_run(case, shared) for case in named]
-    why = [f"{row.policy}: {stop}" for row, stop in found]
-    return report_of("outer", [row for row, _ in found], options, [*NOTES, *why])
+        runs = [_run(case, shared) for case in named]
+    why = [f"{row.policy}: {stop}" for row, stop in runs]
+    return report_of("outer", [row for row, _ in runs], options, [*NOTES, *why])
 
 
-def _run(case: Case, shared: Conditions) -> tuple[Row, OuterStop]:
+def _run(case: Case, shared: Shared) -> tuple[Row, OuterStop]:
     started, turns = time.perf_counter(), Turns(shared.trace)
     with find("planned").workspace() as workspace:
-        found = asyncio.run(_drive(case, workspace, shared, turns))
-        row = _row(case, found, turns, effects(workspace))
+        ended = asyncio.run(_drive(case, workspace, shared, turns))
+        row = _row(case, ended, turns, effects(workspace))
     wall_ms = round((time.perf_counter() - started) * 1000, 3)
-    return msgspec.structs.replace(row, wall_ms=wall_ms), found.stop
+    return msgspec.structs.replace(row, wall_ms=wall_ms), ended.stop
 
 
-def _row(case: Case, found: OuterReport, turns: Turns, done: dict[str, list[str]]) -> Row:
-    runs = list(dict.fromkeys(each.run_id for each in found.iterations))
+def _row(case: Case, ended: OuterReport, turns: Turns, done: dict[str, list[str]]) -> Row:
+    runs = list(dict.fromkeys(each.run_id for each in ended.iterations))
     return Row(
         policy=case.name,
-        turns=sum(each.turns for each in found.iterations),
-        tool_runs=sum(each.tool_runs for each in found.iterations),
+        turns=sum(each.turns for each in ended.iterations),
+        tool_runs=sum(each.tool_runs for each in ended.iterations),
         prompt_tokens=turns.prompts,
         completion_tokens=turns.completions,
-        input_tokens=found.input_tokens,
-        output_tokens=found.output_tokens,
-        cost_usd=None if found.unpriced else found.cost_usd,
-        status="done" if found.done else "not done",
-        stop=_stop(found.stop),
+        input_tokens=ended.input_tokens,
+        output_tokens=ended.output_tokens,
+        cost_usd=None if ended.unpriced else ended.cost_usd,
+        status="done" if ended.done else "not done",
+        stop=_stop(ended.stop),
         effects=done,
         estimated=turns.lost > 0,
         run_id=runs[-1] if runs else None,
         run_ids=runs,
         extra={
             "starts": case.starts,
-            "iterations": len(found.iterations),
-            "context": _contexts(found.iterations),
-            "verified": "yes" if found.verified else "no",
+            "iterations": len(ended.iterations),
+            "context": _contexts(ended.iterations),
+            "verified": "yes" if ended.verified else "no",
         },
     )
 
 
 def _stop(stop: OuterStop) -> StopCell:
-    said = stop.evidence.get("error") or stop.evidence.get("reason")
+    reason = stop.evidence.get("error") or stop.evidence.get("reason")
     return StopCell(
-        str(stop.kind), stop.value, stop.limit, reason=None if said is None else str(said)
+        str(stop.kind), stop.value, stop.limit, reason=None if reason is None else str(reason)
     )
 
 
@@ -148,7 +148,7 @@ class Turns:
             self.lost += 1
 
 
-async def _drive(case: Case, workspace: Workspace, shared: Conditions, turns: Turns) -> OuterReport:
+async def _drive(case: Case, workspace: Workspace, shared: Shared, turns: Turns) -> OuterReport:
     model = shared.endpoint.model(case.script)
     setup = Setup(
         model=model,
@@ -164,20 +164,20 @@ async def _drive(case: Case, workspace: Workspace, shared: Conditions, turns: Tu
         await model.aclose()
 
 
-async def _ralph(setup: Setup, workspace: Workspace, shared: Conditions) -> OuterReport:
+async def _ralph(setup: Setup, workspace: Workspace, shared: Shared) -> OuterReport:
     planned = find("planned")
-    asked = Ralph(
+    settings = Ralph(
         root=workspace.files,
         system=shared.padding + planned.system,
         check=partial(works, workspace),
         marker=MARKER,
         keep=workspace.root / "book",
     )
-    return await ralph(asked, setup, CAPS)
+    return await ralph(settings, setup, CAPS)
 
 
 async def _loop(
-    every: float | None, setup: Setup, workspace: Workspace, shared: Conditions
+    every: float | None, setup: Setup, workspace: Workspace, shared: Shared
 ) -> OuterReport:
     planned = find("planned")
     schedule = Schedule()
@@ -188,18 +188,18 @@ async def _loop(
 
 
 async def _goal(
-    judge: str, checked: bool, setup: Setup, workspace: Workspace, shared: Conditions
+    judge: str, checked: bool, setup: Setup, workspace: Workspace, shared: Shared
 ) -> OuterReport:
     planned = find("planned")
     model = shared.endpoint.model(judge)
-    wanted = Goal(
+    target = Goal(
         text=GOAL,
         evaluator=Evaluator(model, GOAL, price=SMALL),
         check=partial(finished, workspace) if checked else None,
     )
     state = RunState.start(f"{planned.task} Goal: {GOAL}", system=shared.padding + planned.system)
     try:
-        return await goal(state, wanted, replace(setup, stop=ALL_TURNS), CAPS)
+        return await goal(state, target, replace(setup, stop=ALL_TURNS), CAPS)
     finally:
         await model.aclose()
 

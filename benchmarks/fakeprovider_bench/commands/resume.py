@@ -16,8 +16,8 @@ import msgspec
 from fakeprovider_bench.options import COUNT, Options, bench_command
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.restart import Spec, store_path
-from fakeprovider_bench.runner import Conditions, to_row
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.runner import Shared, to_row
+from fakeprovider_bench.session import open_shared, report_of, show
 from fakeprovider_harness import Store
 from fakeprovider_scenarios import Workspace, find
 
@@ -44,11 +44,11 @@ def resume(kill_after: int, options: Options) -> None:
 
 def report(options: Options, kill_after: int = KILL_AFTER) -> Report:
     """The run as it was at the kill, and as another process left it."""
-    shared_by = conditions("resume", options, find("plan"))
-    with shared_by as shared, tempfile.TemporaryDirectory() as root:
+    sharing = open_shared("resume", options, find("plan"))
+    with sharing as shared, tempfile.TemporaryDirectory() as root:
         spec = _spec(options, shared, root, kill_after)
         specs = (spec, msgspec.structs.replace(spec, kill_after=None))
-        first, second = map(_leg, shared.line.each(specs, _leg_name))
+        first, second = map(_run, shared.line.each(specs, _row_name))
         ran = [f"{kind}:{target}" for kind, target in Workspace(Path(root) / "workspace").effects()]
     names = _names(kill_after, killed=first.extra["exit"] == -signal.SIGKILL)
     rows = [
@@ -59,7 +59,7 @@ def report(options: Options, kill_after: int = KILL_AFTER) -> Report:
     return report_of("resume", rows, options, [note])
 
 
-def _leg_name(spec: Spec) -> str:
+def _row_name(spec: Spec) -> str:
     return "the run resumed" if spec.kill_after is None else "the run that is killed"
 
 
@@ -70,7 +70,7 @@ def _names(kill_after: int, *, killed: bool) -> tuple[str, str]:
     return f"killed after turn {kill_after}" if kill_after else "killed before turn 1", "resumed"
 
 
-def _spec(options: Options, shared: Conditions, root: str, kill_after: int) -> Spec:
+def _spec(options: Options, shared: Shared, root: str, kill_after: int) -> Spec:
     scenario = find("plan")
     return Spec(
         scenario=scenario.name,
@@ -88,7 +88,7 @@ def _spec(options: Options, shared: Conditions, root: str, kill_after: int) -> S
     )
 
 
-def _leg(spec: Spec) -> Row:
+def _run(spec: Spec) -> Row:
     """One process from start to end, and the run as the store has it afterwards."""
     started = time.perf_counter()
     status = _process(spec)
@@ -103,14 +103,14 @@ def _leg(spec: Spec) -> Row:
 def _process(spec: Spec) -> int:
     """Run a process on `spec`; its exit status, negative for a signal. Raises on any other end."""
     command = [sys.executable, "-P", "-m", "fakeprovider_bench.restart"]
-    told = msgspec.json.encode(spec)
+    text = msgspec.json.encode(spec)
     try:
         done = subprocess.run(
-            command, input=told, timeout=SECONDS, check=False, capture_output=True
+            command, input=text, timeout=SECONDS, check=False, capture_output=True
         )
     except subprocess.TimeoutExpired as error:
         raise click.ClickException(f"the run's process took over {SECONDS} s: ended") from error
     if done.returncode > 0:
-        said = done.stderr.decode(errors="replace").strip()
-        raise click.ClickException(f"the run's process failed (exit {done.returncode}):\n{said}")
+        errors = done.stderr.decode(errors="replace").strip()
+        raise click.ClickException(f"the run's process failed (exit {done.returncode}):\n{errors}")
     return done.returncode

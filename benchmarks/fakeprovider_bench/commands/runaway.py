@@ -13,7 +13,7 @@ from fakeprovider_bench.session import bench, show
 from fakeprovider_harness import MaxTurns
 from fakeprovider_scenarios import find
 
-ASKED_IN_PROMPT = 20
+PROMPT_CAP = 20
 WEIGHED_BUDGETS = tuple(map(Decimal, ("0.01", "0.05", "0.10")))
 WEIGHED_TOKENS = (10_000, 50_000)
 
@@ -22,7 +22,7 @@ NO_LIMIT = (
     "--budget 0.01,0.05,0.10 (USD) or --max-tokens 50k"
 )
 PROMPT_NOTE = (
-    "prompt-only: the system prompt asks to stop after {asked} calls, and the script goes on; "
+    "prompt-only: the system prompt asks to stop after {turns} calls, and the script goes on; "
     "what ended it is the cap of {cap} in code."
 )
 
@@ -34,7 +34,7 @@ PROMPT_NOTE = (
 @click.option(
     "--prompt-cap",
     type=COUNT,
-    default=ASKED_IN_PROMPT,
+    default=PROMPT_CAP,
     show_default=True,
     help="Turns that the prompt-only row asks for in its system prompt.",
 )
@@ -56,11 +56,11 @@ def runaway(
     """
     if not cap and not budget and not max_tokens:
         raise click.UsageError(NO_LIMIT)
-    policies = _asked(cap or (), budget or (), max_tokens or ())
+    policies = _policies(cap or (), budget or (), max_tokens or ())
     show(report(options, policies, prompt_cap), options)
 
 
-def report(options: Options, policies: list[Policy], prompt_cap: int = ASKED_IN_PROMPT) -> Report:
+def report(options: Options, policies: list[Policy], prompt_cap: int = PROMPT_CAP) -> Report:
     """One row per policy; a single turn cap is shown beside what it might be weighed against."""
     notes = []
     stop = policies[0].stop
@@ -73,11 +73,11 @@ def report(options: Options, policies: list[Policy], prompt_cap: int = ASKED_IN_
         policies = [*policies, *_weighed(stop.limit)]
         if stop.limit > prompt_cap:  # else nobody could see that the script goes on
             policies.append(prompt_only(prompt_cap, stop.limit))
-            notes.append(PROMPT_NOTE.format(asked=prompt_cap, cap=stop.limit))
+            notes.append(PROMPT_NOTE.format(turns=prompt_cap, cap=stop.limit))
     return bench(find("runaway"), policies, options, notes)
 
 
-def _asked(
+def _policies(
     cap: tuple[int, ...], budget: tuple[Decimal, ...], max_tokens: tuple[int, ...]
 ) -> list[Policy]:
     return [*caps(cap), *budgets(budget), *token_limits(max_tokens)]

@@ -14,8 +14,8 @@ from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.output.printing import render_pairs
 from fakeprovider_bench.policies import Policy, approve_all
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, run_policy
-from fakeprovider_bench.session import conditions, judge, report_of, require_pytest
+from fakeprovider_bench.runner import Shared, run_policy
+from fakeprovider_bench.session import judge, open_shared, report_of, require_pytest
 from fakeprovider_harness import (
     ActiveTime,
     Condition,
@@ -114,7 +114,7 @@ def stop_command(options: Options) -> None:
 def report(options: Options, trials: Iterable[Trial] = TRIALS) -> Report:
     """Two rows per condition, and two for retries."""
     cases = [case for trial in trials for case in _cases(trial)] + FLAKY
-    with conditions("stop", options, find("plan")) as shared:
+    with open_shared("stop", options, find("plan")) as shared:
         named = shared.line.each(cases, lambda case: f"{case.scenario} · {case.name}")
         rows = [_row(case, shared) for case in named]
     return report_of("stop", rows, options, NOTES)
@@ -149,7 +149,7 @@ def _cases(trial: Trial) -> Iterator[Case]:
     yield Case(name, trial.condition, trial.spares, OFF, must_stop=False)
 
 
-def _row(case: Case, shared: Conditions) -> Row:
+def _row(case: Case, shared: Shared) -> Row:
     stop = NET if case.condition is None else NET | case.condition
     policy = Policy(case.name, stop, case.settings, decide=_slowly, script=case.script)
     row = run_policy(_scenario(case.scenario, shared), policy, shared)
@@ -169,7 +169,7 @@ def _slowly(state: RunState) -> None:
     approve_all(state)
 
 
-def _scenario(name: str, shared: Conditions) -> Scenario:
+def _scenario(name: str, shared: Shared) -> Scenario:
     """The scenario; one that has agents gets agents that play the same script."""
     scenario = find(name)
     if name != "spender":

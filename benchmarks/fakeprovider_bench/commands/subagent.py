@@ -9,8 +9,8 @@ import msgspec
 from fakeprovider_bench.options import Options, bench_command
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_bench.runner import Conditions, run_policy
-from fakeprovider_bench.session import conditions, report_of, show
+from fakeprovider_bench.runner import Shared, run_policy
+from fakeprovider_bench.session import open_shared, report_of, show
 from fakeprovider_harness import MaxCost, MaxTurns, Tool, ToolContext, subagent
 from fakeprovider_scenarios import Scenario, Workspace, file_tools, find
 from fakeprovider_scenarios.scenario import SYSTEM
@@ -32,7 +32,7 @@ def subagent_command(options: Options) -> None:
 def report(options: Options) -> Report:
     """The rows of this scenario."""
     agents = [("one transcript", None), ("sub-agent", "plan"), ("sub-agent runs away", "runaway")]
-    with conditions("subagent", options, find("plan")) as shared:
+    with open_shared("subagent", options, find("plan")) as shared:
         rows = [
             run_policy(find("plan"), Policy(name, CAP), shared)
             if script is None
@@ -42,21 +42,21 @@ def report(options: Options) -> Report:
     return report_of("subagent", rows, options, [NOTE])
 
 
-def _row(name: str, child_script: str, shared: Conditions) -> Row:
+def _row(name: str, child_script: str, shared: Shared) -> Row:
     row = run_policy(_scenario(child_script, shared), Policy(name, CAP), shared)
     own = sum(row.prompt_tokens)
     extra = {"parent's input": own, "child's input": row.input_tokens - own}
     return msgspec.structs.replace(row, extra=extra)
 
 
-def _scenario(child_script: str, shared: Conditions) -> Scenario:
+def _scenario(child_script: str, shared: Shared) -> Scenario:
     def tools(workspace: Workspace) -> list[Tool]:
         return [research(child_script, shared, workspace)]
 
     return replace(find("subagent"), tools=tools)
 
 
-def research(child_script: str, shared: Conditions, workspace: Workspace) -> Tool:
+def research(child_script: str, shared: Shared, workspace: Workspace) -> Tool:
     """research(question): a read-only sub-agent with six turns and $0.05 of its own."""
     model = shared.endpoint.model(child_script)
     reading = [tool for tool in file_tools(workspace) if tool.read_only]

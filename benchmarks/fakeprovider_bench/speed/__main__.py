@@ -56,13 +56,13 @@ def show_memory(conversations: int, quick: bool) -> None:
 def show_harness(runs: int) -> None:
     """The harness's time per three-turn run beside a raw httpx loop of three requests."""
     with processes.provider() as server:
-        found = loop.measure(f"http://127.0.0.1:{server.port}/v1", runs)
+        speed = loop.measure(f"http://127.0.0.1:{server.port}/v1", runs)
     table = Table("runs", "raw loop ms", "harness ms", "ratio", "aim")
     table.add_row(
-        str(found.runs),
-        f"{found.raw_ms:.2f}",
-        f"{found.harness_ms:.2f}",
-        f"{found.ratio:.2f}",
+        str(speed.runs),
+        f"{speed.raw_ms:.2f}",
+        f"{speed.harness_ms:.2f}",
+        f"{speed.ratio:.2f}",
         "1.5",
     )
     Console().print(table)

@@ -67,7 +67,7 @@ def _loop(client: httpx.Client, base_url: str) -> None:
     calls: list[dict[str, Any]] = [{}]
     while calls:
         body = {"model": "m", "messages": messages, "tools": [TOOL]}
-        said = client.post(f"{base_url}/chat/completions", json=body).json()["choices"][0]
-        messages.append(said["message"])
-        calls = said["message"].get("tool_calls") or []
+        choice = client.post(f"{base_url}/chat/completions", json=body).json()["choices"][0]
+        messages.append(choice["message"])
+        calls = choice["message"].get("tool_calls") or []
         messages += [{"role": "tool", "tool_call_id": c["id"], "content": "a"} for c in calls]

@@ -70,8 +70,8 @@ class _Client(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        head, found, body = self._buffer.partition(b"\r\n\r\n")
-        if found and len(body) >= _length(head):
+        head, separator, body = self._buffer.partition(b"\r\n\r\n")
+        if separator and len(body) >= _length(head):
             self._buffer = b""
             if not head.startswith(b"HTTP/1.1 200"):
                 self._fail(head + b" " + body)

@@ -40,24 +40,24 @@ class Row:
 def measure(streams: int, words: str) -> list[Row]:
     """So many streams at once, all started together, at the pace that path parameters say."""
     with processes.provider() as server:
-        found = asyncio.run(_all(server.port, streams, words))
-        asked = _asked(server.port)
-    return report([Stream(asked[run][0], first, asked[run][1], last) for run, first, last in found])
+        measured = asyncio.run(_all(server.port, streams, words))
+        due = _due(server.port)
+    return report([Stream(due[run][0], first, due[run][1], last) for run, first, last in measured])
 
 
 def report(streams: Sequence[Stream]) -> list[Row]:
     """The lines for the first token and for the last."""
     return [
-        _row("first token", [(one.asked_first, one.first) for one in streams]),
-        _row("last token", [(one.asked_last, one.last) for one in streams]),
+        _row("first token", [(stream.asked_first, stream.first) for stream in streams]),
+        _row("last token", [(stream.asked_last, stream.last) for stream in streams]),
     ]
 
 
 def _row(what: str, pairs: Sequence[tuple[float, float]]) -> Row:
-    late = sorted(measured - asked for asked, measured in pairs)
+    late = sorted(measured - due for due, measured in pairs)
     return Row(
         what,
-        median(asked for asked, _ in pairs),
+        median(due for due, _ in pairs),
         median(measured for _, measured in pairs),
         quantiles(late, n=20)[-1],
         late[-1],
@@ -66,19 +66,22 @@ def _row(what: str, pairs: Sequence[tuple[float, float]]) -> Row:
 
 async def _all(port: int, streams: int, words: str) -> list[tuple[str, float, float]]:
     start = asyncio.Event()
-    jobs = [
-        asyncio.create_task(_one(port, f"pace{number}", words, start)) for number in range(streams)
+    streaming = [
+        asyncio.create_task(_stream(port, f"pace{number}", words, start))
+        for number in range(streams)
     ]
     await asyncio.sleep(0.5)  # until all of them are connected
     start.set()
-    return list(await asyncio.gather(*jobs))
+    return list(await asyncio.gather(*streaming))
 
 
-async def _one(port: int, run: str, words: str, start: asyncio.Event) -> tuple[str, float, float]:
+async def _stream(
+    port: int, run: str, words: str, start: asyncio.Event
+) -> tuple[str, float, float]:
     """The run key, and milliseconds from the request to the first token and to the end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    asked = {"model": "m", "stream": True, "messages": [{"role": "user", "content": run}]}
-    body = json.dumps(asked).encode()
+    request = {"model": "m", "stream": True, "messages": [{"role": "user", "content": run}]}
+    body = json.dumps(request).encode()
     await start.wait()
     begun = time.perf_counter()
     writer.write(request_bytes(f"/~{run}/plan;{words}/v1/chat/completions", body))
@@ -91,11 +94,14 @@ async def _one(port: int, run: str, words: str, start: asyncio.Event) -> tuple[s
     return run, 1000 * first, 1000 * last
 
 
-def _asked(port: int) -> dict[str, tuple[float, float]]:
+def _due(port: int) -> dict[str, tuple[float, float]]:
     """What the schedule asked for, by run key."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/_journal") as reply:
         exchanges = json.load(reply)["exchanges"]
     return {
-        one["run"]: (one["paced"]["asked_first_ms"], one["paced"]["asked_last_ms"])
-        for one in exchanges
+        exchange["run"]: (
+            exchange["paced"]["asked_first_ms"],
+            exchange["paced"]["asked_last_ms"],
+        )
+        for exchange in exchanges
     }
