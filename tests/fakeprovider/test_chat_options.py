@@ -65,7 +65,7 @@ def test_the_journal_has_the_tokens_of_all_choices(stream: bool) -> None:
 
 
 def test_choices_of_a_stream_take_turns_and_each_is_whole(gpt: openai.OpenAI) -> None:
-    """A03 c: fragments belong to (choice, call)."""
+    """Fragments belong to (choice, call)."""
     texts = {0: "", 1: ""}
     arguments = {0: "", 1: ""}
     ends = []
@@ -255,7 +255,6 @@ def test_the_old_choice_of_a_function_is_heard(gpt: openai.OpenAI) -> None:
 def test_length_reports_exactly_the_cap_and_cuts_a_call_within_its_arguments(
     gpt: openai.OpenAI,
 ) -> None:
-    """A10."""
     reply = Reply((Text(""), *ask("read_file", {"city": "hello world " * 20}).blocks))
     found = ask_for(gpt, reply, tools=[READ], max_tokens=40)
     assert found.choices[0].finish_reason == "length"

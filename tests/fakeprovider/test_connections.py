@@ -81,7 +81,7 @@ def journaled(server: Server, run: str) -> Exchange:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_connection_is_used_again_after_a_stream(server: Server, path: str) -> None:
-    """A26: stream, stream, plain, stream over one pooled connection."""
+    """Stream, stream, plain, stream over one pooled connection."""
     places = set()
     with httpx.Client(limits=httpx.Limits(max_connections=1)) as client:
         for stream in (True, True, False, True):

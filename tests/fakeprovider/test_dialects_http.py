@@ -167,7 +167,7 @@ def test_another_method_is_a_405(server: Server, http: httpx.Client, path: str) 
 
 
 def test_an_unknown_path_is_a_404_in_json_never_a_200(server: Server, http: httpx.Client) -> None:
-    """A21: an unknown endpoint that answers 200 misleads."""
+    """An unknown endpoint that answers 200 misleads."""
     for path in ("/v1/messages/batches", "/v1/threads", "/v1/responses/resp_1", "/api/chat"):
         reply = http.post(server.url + path, json={})
         assert reply.status_code == 404
@@ -298,7 +298,7 @@ def test_a_transcript_that_is_refused_by_messages_is_refused_by_count_tokens_too
 
 
 def test_a_count_of_input_tokens_is_what_the_same_request_reports(server: Server) -> None:
-    """A21, in the dialects that have such an endpoint."""
+    """In the dialects that have such an endpoint."""
     with openai.OpenAI(base_url=server.base_url, api_key="x") as gpt:
         asked: Any = {"model": "m", "input": "go", "instructions": "Be brief.", "tools": [NAMED]}
         counted = gpt.responses.input_tokens.count(**asked)

@@ -178,7 +178,7 @@ def test_the_responses_helper_takes_the_stream(gpt: openai.OpenAI) -> None:
 def test_a_call_before_text_stays_before_it_in_every_dialect(
     gpt: openai.OpenAI, claude: anthropic.Anthropic
 ) -> None:
-    """A25: order as scripted, whole and streamed."""
+    """Order as scripted, whole and streamed."""
     REPLIES["now"] = say(call("f", {"a": 1}), "then")
     whole = claude.messages.create(**MESSAGES, max_tokens=1000)
     assert [block.type for block in whole.content] == ["tool_use", "text"]

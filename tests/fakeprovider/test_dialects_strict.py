@@ -63,7 +63,7 @@ def output(call_id: str = "a") -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call_id, "output": "r"}
 
 
-def parse(dialect: Any, transcript: list[Any], **rest: Any) -> Conversation:
+def parse(dialect: Dialect, transcript: list[Any], **rest: Any) -> Conversation:
     names = {"f", "f" * 64, "f" * 128}
     tools: Any
     if dialect is CHAT:
@@ -82,7 +82,7 @@ def _short(tool: Any) -> bool:
     return len(tool["name"]) <= 64
 
 
-def refusals(dialect: Any, transcript: list[Any]) -> list[tuple[str, int]]:
+def refusals(dialect: Dialect, transcript: list[Any]) -> list[tuple[str, int]]:
     return [(one.rule, one.index) for one in parse(dialect, transcript).violations]
 
 
@@ -220,7 +220,7 @@ def label(value: Any) -> str | None:
 
 @pytest.mark.parametrize(("dialect", "rule", "index", "transcript"), REFUSED, ids=label)
 def test_what_the_service_refuses_is_refused_with_the_index_of_the_message(
-    dialect: Any, rule: str, index: int, transcript: list[Any]
+    dialect: Dialect, rule: str, index: int, transcript: list[Any]
 ) -> None:
     found = parse(dialect, transcript).violations
     assert (found[0].rule, found[0].index) == (rule, index)
@@ -234,7 +234,7 @@ def test_what_the_service_refuses_is_refused_with_the_index_of_the_message(
 
 @pytest.mark.parametrize(("dialect", "note", "transcript"), LEGAL, ids=label)
 def test_what_the_service_takes_is_taken_and_noted_where_it_is_odd(
-    dialect: Any, note: str, transcript: list[Any]
+    dialect: Dialect, note: str, transcript: list[Any]
 ) -> None:
     found = parse(dialect, transcript)
     assert found.violations == ()
@@ -315,7 +315,7 @@ GOOD_REQUESTS: list[tuple[Any, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("dialect", "rule", "where", "rest"), BAD_REQUESTS, ids=label)
 def test_what_is_wrong_beside_the_messages_is_refused_with_the_path_of_the_field(
-    dialect: Any, rule: str, where: str, rest: dict[str, Any]
+    dialect: Dialect, rule: str, where: str, rest: dict[str, Any]
 ) -> None:
     found = parse(dialect, [USER], **rest).violations
     assert [(one.rule, one.index) for one in found] == [(rule, NOWHERE)]
@@ -327,7 +327,7 @@ def test_what_is_wrong_beside_the_messages_is_refused_with_the_path_of_the_field
 
 @pytest.mark.parametrize(("dialect", "note", "rest"), GOOD_REQUESTS, ids=label)
 def test_what_is_right_beside_the_messages_is_taken(
-    dialect: Any, note: str, rest: dict[str, Any]
+    dialect: Dialect, note: str, rest: dict[str, Any]
 ) -> None:
     found = parse(dialect, [USER], **rest)
     assert found.violations == ()
@@ -343,7 +343,7 @@ def test_what_is_right_beside_the_messages_is_taken(
     ],
     ids=label,
 )
-def test_a_choice_of_a_tool_that_is_not_offered_is_a_400(dialect: Any, named: Any) -> None:
+def test_a_choice_of_a_tool_that_is_not_offered_is_a_400(dialect: Dialect, named: Any) -> None:
     """anthropic: langchain-ai/langchainjs#8928; openai: vllm-project/vllm#40399."""
     with pytest.raises(ApiError, match="'h' not found among the tools offered") as refused:
         parse(dialect, [USER], tool_choice=named)
@@ -383,7 +383,7 @@ def test_every_note_of_the_table_has_a_transcript_here() -> None:
     ],
 )
 def test_a_body_that_cannot_be_read_is_a_400_that_says_why(
-    dialect: Any, body: bytes, why: str
+    dialect: Dialect, body: bytes, why: str
 ) -> None:
     with pytest.raises(ApiError) as raised:
         dialect.parse(body, RequestCaches())

@@ -13,6 +13,7 @@ from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
+from fakeprovider.protocols.dialect import Dialect
 from fakeprovider.protocols.messages.dialect import MESSAGES
 from fakeprovider.protocols.responses.dialect import RESPONSES
 from fakeprovider.replies import Reply, Text, ToolCall, call, say
@@ -116,10 +117,10 @@ def _id(turn: int, index: int) -> str:
 
 
 BODIES = {CHAT: chat_body, MESSAGES: messages_body, RESPONSES: responses_body}
-DIALECTS: list[Any] = list(BODIES)
+DIALECTS: list[Dialect] = list(BODIES)
 
 
-def parse(dialect: Any, turns: list[Turn], caches: RequestCaches | None = None) -> Conversation:
+def parse(dialect: Dialect, turns: list[Turn], caches: RequestCaches | None = None) -> Conversation:
     body = json.dumps(BODIES[dialect](turns)).encode()
     return dialect.parse(body, caches or RequestCaches())
 
@@ -154,7 +155,7 @@ def test_a_conversation_has_the_same_tokens_turn_results_and_words_in_each_diale
     assert all(not one.violations for one in found)
 
 
-def play(dialect: Any, script: Any, rounds: int) -> list[tuple[int, int, tuple[str, ...], str]]:
+def play(dialect: Dialect, script: Any, rounds: int) -> list[tuple[int, int, tuple[str, ...], str]]:
     """What a client sees turn by turn, every request answered by the script."""
     turns: list[Turn] = []
     seen = []

@@ -73,7 +73,7 @@ def test_is_error_and_missing_content_of_a_result() -> None:
 
 
 def test_text_after_results_does_not_open_a_user_turn() -> None:
-    """A22, R4: what stands beside results is no new task."""
+    """What stands beside results is no new task."""
     found = parse([user("go"), assistant(USE), user([result(content="r"), text("go on")])])
     assert found.since_last_user == 1
     assert found.user_messages == ("go",)
@@ -180,7 +180,7 @@ def test_threads_are_refused_so_that_the_sdk_sends_the_whole_history() -> None:
 
 
 def test_count_tokens_gives_the_figure_that_messages_reports() -> None:
-    """A21: system and tools are in it."""
+    """System and tools are in it."""
     tools = [{"name": "list_files", "input_schema": {"type": "object", "properties": {}}}]
     asked = {"model": "m", "messages": [user("hi")], "system": "Be brief.", "tools": tools}
     found, body = count_tokens(json.dumps(asked).encode(), RequestCaches())

@@ -53,3 +53,12 @@ def test_a_call_of_a_tool_without_a_schema_is_told(streamed: bool) -> None:
 def test_an_answer_nested_too_deeply_is_told() -> None:
     with pytest.raises(NotAnAnswer, match="RecursionError"):
         read_answer(b"[" * 100_000 + b"]" * 100_000, streamed=False)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [b"", b'data: {"choices":[{"delta":{"content":"half"}}]}\n\n', b"data: nonsense\n\n"],
+)
+def test_a_broken_stream_is_no_answer(stream: bytes) -> None:
+    with pytest.raises(NotAnAnswer):
+        read_answer(stream, streamed=True)

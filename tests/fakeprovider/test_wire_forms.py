@@ -1,4 +1,4 @@
-"""What real clients met on the wire, by the number of the case: here the legal form, the default.
+"""What real clients met on the wire, in its legal form, which is the default.
 
 Byte by byte, in process: what a dialect renders is what goes out.
 """
@@ -16,6 +16,7 @@ from fakeprovider.completion import complete
 from fakeprovider.conversation import Conversation
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
+from fakeprovider.protocols.dialect import Dialect
 from fakeprovider.protocols.messages.dialect import MESSAGES
 from fakeprovider.protocols.responses.dialect import RESPONSES
 from fakeprovider.replies import ImpossibleReply, Reply, Text, Thinking, ToolCall, ask, call, say
@@ -23,7 +24,7 @@ from fakeprovider.server import Server
 
 NAMES = ("get_weather", "get_time")
 TWO = ask("get_weather", {"city": "Oslo"}, call("get_time", {"tz": "CET"}))
-ASKED: dict[Any, dict[str, Any]] = {
+ASKED: dict[Dialect, dict[str, Any]] = {
     CHAT: {
         "messages": [{"role": "user", "content": "go"}],
         "tools": [{"type": "function", "function": {"name": name}} for name in NAMES],
@@ -37,17 +38,17 @@ ASKED: dict[Any, dict[str, Any]] = {
 }
 
 
-def parse(dialect: Any, **rest: Any) -> Conversation:
+def parse(dialect: Dialect, **rest: Any) -> Conversation:
     body = {"model": "m", **ASKED[dialect], **rest}
-    return dialect.parse(json.dumps(body).encode(), RequestCaches())  # type: ignore[no-any-return]
+    return dialect.parse(json.dumps(body).encode(), RequestCaches())
 
 
-def stream(dialect: Any, reply: Reply, **rest: Any) -> bytes:
+def stream(dialect: Dialect, reply: Reply, **rest: Any) -> bytes:
     found = parse(dialect, stream=True, **rest)
     return b"".join(frame.data for frame in dialect.render_stream(found, complete(found, reply)))
 
 
-def whole(dialect: Any, reply: Reply, **rest: Any) -> dict[str, Any]:
+def whole(dialect: Dialect, reply: Reply, **rest: Any) -> dict[str, Any]:
     found = parse(dialect, **rest)
     return dict(json.loads(dialect.render_whole(found, complete(found, reply))))
 
@@ -73,13 +74,13 @@ def deltas(data: bytes) -> list[dict[str, Any]]:
     ]
 
 
-def test_a01_every_fragment_of_a_call_has_an_integer_index() -> None:
+def test_every_fragment_of_a_call_has_an_integer_index() -> None:
     found = deltas(stream(CHAT, TWO))
     assert {fragment["index"] for fragment in found} == {0, 1}
     assert all(type(fragment["index"]) is int for fragment in found)
 
 
-def test_a02_id_type_and_name_come_once_with_the_first_fragment_and_are_not_empty() -> None:
+def test_id_type_and_name_come_once_with_the_first_fragment_and_are_not_empty() -> None:
     first = [fragment for fragment in deltas(stream(CHAT, TWO)) if "id" in fragment]
     assert [one["id"] for one in first] == ["fake0", "fake0p1"]
     assert [one["function"]["name"] for one in first] == list(NAMES)
@@ -88,7 +89,7 @@ def test_a02_id_type_and_name_come_once_with_the_first_fragment_and_are_not_empt
     assert all(set(one["function"]) == {"arguments"} for one in rest)
 
 
-def test_a03_fragments_of_parallel_calls_add_up_by_their_index_in_each_dialect() -> None:
+def test_fragments_of_parallel_calls_add_up_by_their_index_in_each_dialect() -> None:
     arguments = {0: "", 1: ""}
     for fragment in deltas(stream(CHAT, TWO)):
         arguments[fragment["index"]] += fragment["function"]["arguments"]
@@ -105,7 +106,7 @@ def test_a03_fragments_of_parallel_calls_add_up_by_their_index_in_each_dialect()
     assert items == arguments
 
 
-def test_a05_a_call_without_arguments_has_an_empty_object() -> None:
+def test_a_call_without_arguments_has_an_empty_object() -> None:
     reply = ask("get_time")
     assert whole(CHAT, reply)["choices"][0]["message"]["tool_calls"][0]["function"] == {
         "name": "get_time",
@@ -122,7 +123,7 @@ def test_a05_a_call_without_arguments_has_an_empty_object() -> None:
     assert "".join(parts) == "{}"
 
 
-def test_a06_usage_comes_only_if_asked_in_one_last_chunk_with_no_choices() -> None:
+def test_usage_comes_only_if_asked_in_one_last_chunk_with_no_choices() -> None:
     plain = events(stream(CHAT, say("Hi")))
     assert not any("usage" in event for event in plain)
     assert all(event["choices"] for event in plain)
@@ -134,7 +135,7 @@ def test_a06_usage_comes_only_if_asked_in_one_last_chunk_with_no_choices() -> No
     assert all(event["usage"] is None for event in asked[:-1])
 
 
-def test_a07_usage_in_a_stream_of_messages_is_a_running_total() -> None:
+def test_usage_in_a_stream_of_messages_is_a_running_total() -> None:
     found = events(stream(MESSAGES, say("Some more words.")))
     start, end = found[0]["message"]["usage"], found[-2]["usage"]
     assert found[-2]["type"] == "message_delta"
@@ -149,9 +150,7 @@ def test_a07_usage_in_a_stream_of_messages_is_a_running_total() -> None:
     ("reply", "reason"),
     [(TWO, "tool_calls"), (say("Hello"), "stop"), (say("a", call("f")), "tool_calls")],
 )
-def test_a09_the_finish_reason_agrees_with_the_calls_and_comes_once(
-    reply: Reply, reason: str
-) -> None:
+def test_the_finish_reason_agrees_with_the_calls_and_comes_once(reply: Reply, reason: str) -> None:
     found = events(stream(CHAT, reply))
     reasons = [choice["finish_reason"] for event in found for choice in event["choices"]]
     assert [one for one in reasons if one is not None] == [reason]
@@ -160,14 +159,14 @@ def test_a09_the_finish_reason_agrees_with_the_calls_and_comes_once(
     assert ("tool_calls" in message) == (reason == "tool_calls")  # absent, never [] or null
 
 
-def test_a09_what_no_service_sends_is_refused_when_it_is_written_down() -> None:
+def test_what_no_service_sends_is_refused_when_it_is_written_down() -> None:
     for blocks, finish in (((Text("x"),), "tool_calls"), (TWO.blocks, "stop")):
         with pytest.raises(ImpossibleReply):
             Reply(blocks, finish)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.name)
-def test_a10_a_reply_cut_at_the_cap_says_so_and_reports_exactly_the_cap(dialect: Any) -> None:
+def test_a_reply_cut_at_the_cap_says_so_and_reports_exactly_the_cap(dialect: Dialect) -> None:
     reply = ask("get_weather", {"path": "a.txt", "content": "hello world " * 40})
     cap = {CHAT: "max_tokens", MESSAGES: "max_tokens", RESPONSES: "max_output_tokens"}[dialect]
     found = whole(dialect, reply, **{cap: 30})
@@ -182,7 +181,7 @@ def test_a10_a_reply_cut_at_the_cap_says_so_and_reports_exactly_the_cap(dialect:
 
 
 @pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.name)
-def test_a11_a_stream_is_data_events_with_line_feeds_and_no_comments(dialect: Any) -> None:
+def test_a_stream_is_data_events_with_line_feeds_and_no_comments(dialect: Dialect) -> None:
     data = stream(dialect, say("Hi", call("get_time")))
     assert b"\r" not in data
     assert not any(line.startswith((b":", b"id:", b"retry:")) for line in data.split(b"\n"))
@@ -190,14 +189,14 @@ def test_a11_a_stream_is_data_events_with_line_feeds_and_no_comments(dialect: An
     assert events(data)
 
 
-def test_a13_a_chat_stream_ends_with_a_reason_and_done() -> None:
+def test_a_chat_stream_ends_with_a_reason_and_done() -> None:
     data = stream(CHAT, say("Hi"))
     assert data.endswith(b"data: [DONE]\n\n")
     assert data.count(b"[DONE]") == 1
     assert events(data)[-1]["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a13_messages_end_with_message_stop_and_responses_with_the_whole_response() -> None:
+def test_messages_end_with_message_stop_and_responses_with_the_whole_response() -> None:
     assert [event["type"] for event in events(stream(MESSAGES, say("Hi")))][-2:] == [
         "message_delta",
         "message_stop",
@@ -210,7 +209,7 @@ def test_a13_messages_end_with_message_stop_and_responses_with_the_whole_respons
 
 
 @pytest.mark.parametrize("stream_it", [False, True])
-def test_a14_an_error_before_the_stream_is_a_real_status_with_a_json_body(
+def test_an_error_before_the_stream_is_a_real_status_with_a_json_body(
     stream_it: bool,
 ) -> None:
     with Server("plan", api_key="right") as server:
@@ -221,7 +220,7 @@ def test_a14_an_error_before_the_stream_is_a_real_status_with_a_json_body(
             assert reply.json()["error"]["message"]
 
 
-def test_a19_the_events_of_messages_come_in_the_documented_order() -> None:
+def test_the_events_of_messages_come_in_the_documented_order() -> None:
     reply = Reply((Thinking("Hm."), Text("Hi"), ToolCall("get_time", '{"a":1}')))
     order = [
         (event["type"], event.get("index"), event.get("delta", {}).get("type"))
@@ -242,7 +241,7 @@ def test_a19_the_events_of_messages_come_in_the_documented_order() -> None:
     assert order == sorted(order, key=list(dict.fromkeys(order)).index)
 
 
-def test_a19_tool_input_lives_in_deltas_only() -> None:
+def test_tool_input_lives_in_deltas_only() -> None:
     start = next(
         event["content_block"]
         for event in events(stream(MESSAGES, TWO))
@@ -300,7 +299,7 @@ def conversation_after(script: Callable[[Conversation], Reply], retries: int) ->
         ]
 
 
-def test_a23_a_retry_gets_the_same_reply_and_moves_no_cursor() -> None:
+def test_a_retry_gets_the_same_reply_and_moves_no_cursor() -> None:
     def script(conversation: Conversation) -> Reply:
         return ask("get_time") if conversation.turn == 0 else say("ok")
 
@@ -308,7 +307,7 @@ def test_a23_a_retry_gets_the_same_reply_and_moves_no_cursor() -> None:
 
 
 @pytest.mark.parametrize("dialect", ASKED, ids=lambda one: one.name)
-def test_a27_ids_follow_from_turn_and_position_and_never_from_a_clock(dialect: Any) -> None:
+def test_ids_follow_from_turn_and_position_and_never_from_a_clock(dialect: Dialect) -> None:
     assert stream(dialect, TWO) == stream(dialect, TWO)
     assert whole(dialect, TWO) == whole(dialect, TWO)
     assert b"fake0p1" in stream(dialect, TWO)
