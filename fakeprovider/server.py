@@ -115,6 +115,7 @@ class Server:
         self._close_journal()
 
     def _close_journal(self) -> None:
+        """Close the journal, unless it is somebody else's."""
         if self._owns_journal:
             self.journal.close()
 
@@ -138,6 +139,7 @@ class Server:
         self.stop()
 
     def _listen(self) -> socket.socket:
+        """The listening socket, whose port is ours from now on; raises `PortInUse`."""
         try:
             listening = _open(self.host, self.port)
         except OSError as error:
@@ -149,10 +151,11 @@ class Server:
 
 
 def _open(host: str, port: int) -> socket.socket:
+    """A socket that listens; raises OSError."""
     # The protocol is named: asyncio turns Nagle's delay off only where it sees TCP. Without that,
     # and without uvloop, every reply of two writes waits 40 ms for the client's acknowledgement.
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    family, kind, protocol, _, address = found[0]
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    family, kind, protocol, _, address = addresses[0]
     listening = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":
@@ -167,6 +170,7 @@ def _open(host: str, port: int) -> socket.socket:
 
 
 def _named(script: str | Script | None) -> tuple[dict[str, Script], str | None]:
+    """A function as a script by name, if it is one; and the name of the default script."""
     if script is None or isinstance(script, str):
         return {}, script
     name = getattr(script, "__name__", "script").replace("<lambda>", "script")
@@ -258,13 +262,14 @@ class _Running(uvicorn.Server):
             yield
             return
         before = {
-            one: signal.signal(one, self.handle_exit) for one in uvicorn.server.HANDLED_SIGNALS
+            number: signal.signal(number, self.handle_exit)
+            for number in uvicorn.server.HANDLED_SIGNALS
         }
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal came."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fakeprovider.serving.request_context import RequestContext
 
 MAX_BODY = 32 << 20
-"""Bytes of a request body, unless told otherwise: the limit of the Messages API."""
+"""Most bytes of a request body by default: the limit of the Messages API."""
 
 CountingRule: TypeAlias = Literal["wire", "openai"]
 

@@ -30,7 +30,7 @@ TOOLS = (
         {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
     ),
 )
-"""What scripts ask for unless they are told otherwise."""
+"""What scripts ask for by default."""
 
 _WORDS = ("a", "b.txt", "x y", "0", "été", "👍", 'say "hi"', "line\nline")
 _NAMES = ("list_files", "read_file", "search", "run_tests", "get_weather")
@@ -72,12 +72,12 @@ def calls(draw: st.DrawFn, tools: Sequence[Offered] = TOOLS) -> ToolCall:
     tool = draw(st.sampled_from(tools))
     schema = tool.parameters or {}
     required = schema.get("required", [])
-    given = {
+    arguments = {
         name: draw(_TYPES[declared["type"]])
         for name, declared in schema.get("properties", {}).items()
         if name in required or draw(st.booleans())
     }
-    return call(tool.name, given)
+    return call(tool.name, arguments)
 
 
 def replies(tools: Sequence[Offered] = TOOLS) -> SearchStrategy[Reply]:
@@ -93,9 +93,9 @@ def answers() -> SearchStrategy[Reply]:
 @st.composite
 def asking(draw: st.DrawFn, tools: Sequence[Offered] = TOOLS, most: int = 3) -> Reply:
     """A reply of one to `most` calls, perhaps after some words."""
-    made = draw(st.lists(calls(tools), min_size=1, max_size=most))
+    drawn = draw(st.lists(calls(tools), min_size=1, max_size=most))
     words = (Text(draw(texts())),) if draw(st.booleans()) else ()
-    return Reply((*words, *made))
+    return Reply((*words, *drawn))
 
 
 def scripts(tools: Sequence[Offered] = TOOLS) -> SearchStrategy[Replies]:
@@ -132,17 +132,18 @@ def adversarial_scripts(
 
 
 def _awkward(tools: Sequence[Offered]) -> SearchStrategy[Reply]:
-    made = calls(tools)
+    """A reply that a loop may trip over."""
+    a_call = calls(tools)
     return st.one_of(
         asking(tools),
-        made.map(lambda one: Reply((one,), finish="length")),
+        a_call.map(lambda call: Reply((call,), finish="length")),
         texts().map(lambda text: Reply((Text(text),), finish="length")),
-        made.map(lambda one: Reply((one,), fault=Fault("malformed_arguments"))),
-        made.map(lambda one: Reply((one,), fault=Fault("truncated_arguments"))),
+        a_call.map(lambda call: Reply((call,), fault=Fault("malformed_arguments"))),
+        a_call.map(lambda call: Reply((call,), fault=Fault("truncated_arguments"))),
         st.just(Reply((ToolCall("no_such_tool"),), fault=Fault("unknown_tool"))),
         st.just(Reply((Text(" "),), fault=Fault("empty_reply"))),
         texts().map(lambda text: Reply((Refusal(text),))),
-        st.lists(made, min_size=4, max_size=8).map(lambda several: Reply(tuple(several))),
+        st.lists(a_call, min_size=4, max_size=8).map(lambda several: Reply(tuple(several))),
     )
 
 
@@ -194,25 +195,26 @@ def conversations(draw: st.DrawFn, turns: int = 4) -> Messages:
 
 
 def _turn(turn: int, reply: Reply) -> Messages:
-    made = [
+    tool_calls = [
         {
             "id": f"call_{turn}_{place}",
             "type": "function",
-            "function": {"name": one.name, "arguments": one.arguments},
+            "function": {"name": call.name, "arguments": call.arguments},
         }
-        for place, one in enumerate(reply.calls)
+        for place, call in enumerate(reply.calls)
     ]
-    return [{"role": "assistant", "content": reply.text or None, **_some("tool_calls", made)}]
+    return [{"role": "assistant", "content": reply.text or None, **_some("tool_calls", tool_calls)}]
 
 
 def _results(assistant: dict[str, Any]) -> Messages:
     return [
-        {"role": "tool", "tool_call_id": one["id"], "content": json.dumps({"ok": True})}
-        for one in assistant.get("tool_calls", [])
+        {"role": "tool", "tool_call_id": call["id"], "content": json.dumps({"ok": True})}
+        for call in assistant.get("tool_calls", [])
     ]
 
 
 def _some(name: str, value: list[Any]) -> dict[str, Any]:
+    """The field, left out where it is empty."""
     return {name: value} if value else {}
 
 

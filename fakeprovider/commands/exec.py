@@ -152,7 +152,7 @@ def exec_command(
 
 
 def _check_gates(gates: Gates, cap: int | None, effects: Path | None) -> None:
-    """What a run can never show is said before it is run."""
+    """Raise a usage error for a gate that this run can never decide."""
     if "cap" in gates.fail_on and cap is None:
         raise click.UsageError(
             "--fail-on cap needs --cap N, the limit on model calls that COMMAND was told to keep "
@@ -167,7 +167,7 @@ def _check_gates(gates: Gates, cap: int | None, effects: Path | None) -> None:
 
 
 def _check_options(script: str) -> None:
-    """Options of the path are said to be wrong before anything runs."""
+    """Raise a usage error for options of the path that are wrong, before anything runs."""
     options = script.partition(";")[2]
     try:
         if options:

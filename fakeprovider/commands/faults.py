@@ -1,4 +1,4 @@
-"""`fakeprovider faults`: what a provider can be told to get wrong."""
+"""`fakeprovider faults`: the faults, as a list or one in full."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def _param(param: Param) -> dict[str, Any]:
 def _listed(kinds: list[Kind]) -> Iterator[str]:
     """One line each, with the source under it."""
     width = max(len(kind.name) for kind in kinds)
-    for group, found in groupby(kinds, key=lambda kind: kind.group):
+    for group, members in groupby(kinds, key=lambda kind: kind.group):
         yield f"{group}:"
-        for kind in found:
+        for kind in members:
             yield f"  {kind.name:{width}}  {kind.line}"
             yield f"  {'':{width}}  {kind.source}"
 

@@ -13,7 +13,7 @@ class LazyGroup(click.Group):
     """A group whose commands stand in modules that are not imported before they are called.
 
     `lazy` maps a command's name to where it stands, as "module:attribute", and to its line in the
-    group's help. A subclass may find its commands elsewhere: `lazy_commands` is all that is asked.
+    group's help. A subclass that finds its commands elsewhere overrides `lazy_commands`.
     """
 
     def __init__(

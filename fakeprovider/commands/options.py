@@ -30,12 +30,12 @@ Command: TypeAlias = Callable[..., None]
 
 
 class Finite(click.FloatRange):
-    """A number within bounds that is one; click takes `nan` for one in any range."""
+    """A finite number within bounds; click's own range lets `nan` pass."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number; fails for what is none."""
+        """The number; fails for what is not one."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)

@@ -56,10 +56,10 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Driven:
-    """How it went: how the command ended, what came in, how it was taken, which gates failed.
+    """A run that is over: how the command ended, its totals, its verdict, the gates that failed.
 
     `undecided` are the clauses of gates that could not be decided and are no failure, `unstruck`
-    what is said of faults that never struck.
+    the faults that never struck, in words.
     """
 
     run: str

@@ -67,7 +67,7 @@ class _Signalled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _StopRequested:
     """`Supervisor.stop` was called."""
 
     reason: str
@@ -159,11 +159,11 @@ class Supervisor:
         self._token = secrets.token_hex(8)
         self._env = _marked(os.environ if env is None else env, self._token)
         self._tail = None if capture is None else _Tail(capture)
-        self._events: SimpleQueue[_Exited | _Signalled | _Asked] = SimpleQueue()
+        self._events: SimpleQueue[_Exited | _Signalled | _StopRequested] = SimpleQueue()
 
     def stop(self, reason: str) -> None:
-        """Ask for the command to be ended, from any thread; the first reason is the one told."""
-        self._events.put(_Asked(reason))
+        """Ask for the command to be ended, from any thread; the first reason is kept."""
+        self._events.put(_StopRequested(reason))
 
     def run(self) -> Ended:
         """Start the command, wait for it, end what it left, and say how it went.
@@ -237,7 +237,7 @@ class Supervisor:
                     return overdue, signal.SIGTERM
                 case _Exited():
                     return "", signal.SIGTERM
-                case _Asked(reason):
+                case _StopRequested(reason):
                     return reason, signal.SIGTERM
                 case _Signalled(name) if name in TERMINATING:
                     return f"received {name}", signal.Signals[name]
@@ -252,10 +252,10 @@ class Supervisor:
                         if deadline is None or patience < deadline:
                             deadline, overdue = patience, f"received {name}"
 
-    def _next_event(self, deadline: float | None) -> _Exited | _Signalled | _Asked | None:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+    def _next_event(self, deadline: float | None) -> _Exited | _Signalled | _StopRequested | None:
+        remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
-            return self._events.get(timeout=left)
+            return self._events.get(timeout=remaining)
         except Empty:
             return None
 
@@ -298,12 +298,14 @@ def _say(text: str) -> None:
 
 
 def _marked(env: Mapping[str, str], token: str) -> dict[str, str]:
+    """The environment with the mark of this supervisor."""
     # Chained, so that an outer supervisor still finds what an inner one started.
     outer = os.environ.get(MARK)
     return {**env, MARK: f"{outer}/{token}" if outer else token}
 
 
 def _not_started(error: OSError, seconds: float) -> Ended:
+    """The end of a command that did not start."""
     status = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
     reason = f"could not be started: {error.strerror or error}"
     if error.filename is not None:
@@ -312,7 +314,7 @@ def _not_started(error: OSError, seconds: float) -> Ended:
 
 
 @contextmanager
-def _forwarding(events: SimpleQueue[_Exited | _Signalled | _Asked]) -> Iterator[None]:
+def _forwarding(events: SimpleQueue[_Exited | _Signalled | _StopRequested]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return

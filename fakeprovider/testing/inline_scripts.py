@@ -43,39 +43,40 @@ class _WithTools:
         return self.script(conversation)
 
 
-def read(given: Given) -> Inline | str:
+def read(script: Given) -> Inline | str:
     """The script, or the name of one that the provider has.
 
     Raises `BadScripts` for YAML that is none, `TypeError` for what is no script.
     """
     __tracebackhide__ = True
-    if isinstance(given, Path) or (isinstance(given, str) and _is_yaml(given)):
-        return _yaml(given)
-    if isinstance(given, str):
-        return given
-    if isinstance(given, Reply):
-        given = Replies(given)
-    if isinstance(given, Sequence):
-        given = Replies(*map(_reply, given))
-    if not callable(given):
-        raise TypeError(f"{given!r} is no script: give a name, replies, YAML or a function")
-    turns = getattr(given, "turns", None)
-    return Inline(given, turns if isinstance(turns, int) else None)
+    if isinstance(script, Path) or (isinstance(script, str) and _is_yaml(script)):
+        return _yaml(script)
+    if isinstance(script, str):
+        return script
+    if isinstance(script, Reply):
+        script = Replies(script)
+    if isinstance(script, Sequence):
+        script = Replies(*map(_reply, script))
+    if not callable(script):
+        raise TypeError(f"{script!r} is no script: give a name, replies, YAML or a function")
+    turns = getattr(script, "turns", None)
+    return Inline(script, turns if isinstance(turns, int) else None)
 
 
-def _reply(given: Reply | str) -> Reply | str:
+def _reply(reply: Reply | str) -> Reply | str:
+    """The reply; raises `TypeError` for what is none."""
     __tracebackhide__ = True
-    if not isinstance(given, Reply | str):
-        kind = type(given).__name__
-        raise TypeError(f"a list of replies has texts and Replies, not {given!r} ({kind})")
-    return given
+    if not isinstance(reply, Reply | str):
+        kind = type(reply).__name__
+        raise TypeError(f"a list of replies has texts and Replies, not {reply!r} ({kind})")
+    return reply
 
 
 def mapped(script: Callable[[Conversation], Reply], tools: Mapped) -> _WithTools:
     """The script with a mapping from its tools to the client's."""
     own: Mapping[str, Target] = getattr(script, "tools", None) or {}
-    given = {name: to if isinstance(to, Target) else Target(to) for name, to in tools.items()}
-    return _WithTools(script, {**own, **given})
+    targets = {name: to if isinstance(to, Target) else Target(to) for name, to in tools.items()}
+    return _WithTools(script, {**own, **targets})
 
 
 def trouble_path(faults: Faults | None, chaos: float | None, seed: int) -> str:
@@ -118,18 +119,19 @@ def _words(fault: str | Fault) -> str:
     return ",".join(words)
 
 
-def _is_yaml(given: str) -> bool:
-    return "\n" in given or given.endswith((".yaml", ".yml"))
+def _is_yaml(text: str) -> bool:
+    return "\n" in text or text.endswith((".yaml", ".yml"))
 
 
-def _yaml(given: Path | str) -> Inline:
+def _yaml(source: Path | str) -> Inline:
+    """The script of a file, or of a text of several lines."""
     __tracebackhide__ = True
     from fakeprovider.yamlscripts import BadScripts, YamlScript, read_script  # loads yaml
 
-    if isinstance(given, str) and "\n" in given:
-        text, name = given, "inline"
+    if isinstance(source, str) and "\n" in source:
+        text, name = source, "inline"
     else:
-        text, name = Path(given).read_text(encoding="utf-8"), Path(given).stem
+        text, name = Path(source).read_text(encoding="utf-8"), Path(source).stem
     script, problems = read_script(text, name, f"{name}.yaml")
     if script is None:
         raise BadScripts(problems)

@@ -111,11 +111,11 @@ def _unused(run: Run) -> list[str]:
     if not seen:
         return [f"no turn was asked for, and the script has {counted(run.turns_expected, 'turn')}"]
     last = run.turns_expected - 1
-    left = ", ".join(map(str, range(served, last + 1)))
+    unused = ", ".join(map(str, range(served, last + 1)))
     turns = (
-        f"turn {left} (of 0 to {last}) was"
+        f"turn {unused} (of 0 to {last}) was"
         if served == last
-        else f"turns {left} (of 0 to {last}) were"
+        else f"turns {unused} (of 0 to {last}) were"
     )
     return [f"{turns} never asked for; the last request was for turn {served - 1}"]
 

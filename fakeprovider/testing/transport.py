@@ -107,12 +107,12 @@ class _Exchange:
         self.headers: list[tuple[bytes, bytes]] = []
         self.body = b""
         self.whole = False
-        self._asked: bytes | None = request.content
+        self._unread: bytes | None = request.content
 
     async def receive(self) -> Event:
-        if self._asked is not None:
-            asked, self._asked = self._asked, None
-            return {"type": "http.request", "body": asked, "more_body": False}
+        if self._unread is not None:
+            body, self._unread = self._unread, None
+            return {"type": "http.request", "body": body, "more_body": False}
         await self.over.wait()
         return {"type": "http.disconnect"}
 
