@@ -7,26 +7,16 @@ examples. Conditions print as the Python that makes them.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from operator import and_, or_
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from fakeprovider_harness.budget.prices import Price
-from fakeprovider_harness.conditions import (
-    ConsecutiveErrors,
-    ContextWindow,
-    EmptyReplies,
-    MaxCost,
-    MaxInputTokens,
-    MaxOutputTokens,
-    MaxTokens,
-    MaxToolCalls,
-    MaxTurns,
-    NoProgress,
-    RepeatedCalls,
-    TruncatedReplies,
-)
+from fakeprovider_harness.conditions import MaxCost, MaxTokens, MaxTurns
+from fakeprovider_harness.conditions.registry import STOP_CONDITIONS
 from fakeprovider_harness.engine.sync import run
 from fakeprovider_harness.models.base import ModelReply, Usage
 from fakeprovider_harness.models.retry import RetryPolicy
@@ -41,7 +31,7 @@ PRICE = Price("2.00", "12.00")
 
 
 def stop_conditions(*, composed: bool = True) -> SearchStrategy[Condition]:
-    """Limits, budgets and detectors, with small numbers; joined by `|` and `&` where `composed`."""
+    """Every registered condition, with small numbers; joined by `|` and `&` where `composed`."""
     if not composed:
         return _leaves()
     return st.recursive(_leaves(), _joined, max_leaves=4)
@@ -58,35 +48,15 @@ def hard_limits() -> SearchStrategy[Condition]:
 
 
 def _leaves() -> SearchStrategy[Condition]:
-    few = st.integers(0, 6)
-    tokens = st.integers(0, 20_000)
-    leaves: list[SearchStrategy[Condition]] = [
-        st.builds(MaxTurns, few),
-        st.builds(MaxToolCalls, few, st.sampled_from(("stop", "skip", "reject"))),
-        st.builds(MaxTokens, tokens),
-        st.builds(MaxInputTokens, tokens),
-        st.builds(MaxOutputTokens, tokens),
-        st.builds(MaxCost, st.sampled_from(("0", "0.001", "0.05", "1"))),
-        st.builds(ContextWindow, tokens),
-        st.builds(RepeatedCalls, st.integers(2, 4), nudge=st.booleans()),
-        st.builds(NoProgress, rounds=st.integers(1, 4)),
-        st.builds(EmptyReplies, few),
-        st.builds(TruncatedReplies, few),
-        st.builds(ConsecutiveErrors, few),
-    ]
-    return st.one_of(leaves)
+    return st.one_of([st.builds(k.make, **k.arguments(st)) for k in STOP_CONDITIONS.values()])
 
 
 def _joined(parts: SearchStrategy[Condition]) -> SearchStrategy[Condition]:
-    either = st.builds(lambda one, other: one | other, parts, parts)
-    return either | st.builds(lambda one, other: one & other, parts, parts)
+    return st.builds(or_, parts, parts) | st.builds(and_, parts, parts)
 
 
 def _any_of(parts: list[Condition]) -> Condition:
-    found = parts[0]
-    for part in parts[1:]:
-        found = found | part
-    return found
+    return reduce(or_, parts)
 
 
 def model_replies() -> SearchStrategy[ModelReply]:
@@ -94,7 +64,7 @@ def model_replies() -> SearchStrategy[ModelReply]:
     usage = st.none() | st.builds(Usage, st.integers(1, 3_000), st.integers(0, 300))
     finish = st.sampled_from(("stop", "length"))
     words = st.builds(
-        lambda text, used, why: says(text, usage=used, finish=why),
+        lambda text, usage, finish: says(text, usage=usage, finish=finish),
         st.sampled_from(("Done.", "", "Let me think.")),
         usage,
         finish,
@@ -176,5 +146,5 @@ def policies() -> SearchStrategy[Settings]:
         truncated_replies=st.none() | st.integers(1, 4),
     )
     return st.builds(
-        lambda one, retry: replace(one, retry=retry), made, st.none() | retry_policies()
+        lambda settings, retry: replace(settings, retry=retry), made, st.none() | retry_policies()
     )

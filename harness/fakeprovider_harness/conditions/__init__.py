@@ -1,46 +1,17 @@
-"""Stop conditions, each a pure function of the state."""
+"""Stop conditions, each a pure function of the state.
 
-from fakeprovider_harness.conditions.budgets import (
-    MaxCost,
-    MaxInputTokens,
-    MaxOutputTokens,
-    MaxTokens,
-)
-from fakeprovider_harness.conditions.limits import (
-    ActiveTime,
-    ContextWindow,
-    Deadline,
-    MaxToolCalls,
-    MaxTurns,
-)
-from fakeprovider_harness.conditions.predicate import Predicate, Says
-from fakeprovider_harness.conditions.progress import NoProgress
-from fakeprovider_harness.conditions.repeats import RepeatedCalls
-from fakeprovider_harness.conditions.streaks import (
-    ConsecutiveErrors,
-    EmptyReplies,
-    MalformedCalls,
-    TruncatedReplies,
-)
-from fakeprovider_harness.conditions.text import parse_stop
+The modules below hold the conditions, and each exports what it registers.
+"""
 
-__all__ = [
-    "ActiveTime",
-    "ConsecutiveErrors",
-    "ContextWindow",
-    "Deadline",
-    "EmptyReplies",
-    "MalformedCalls",
-    "MaxCost",
-    "MaxInputTokens",
-    "MaxOutputTokens",
-    "MaxTokens",
-    "MaxToolCalls",
-    "MaxTurns",
-    "NoProgress",
-    "Predicate",
-    "RepeatedCalls",
-    "Says",
-    "TruncatedReplies",
-    "parse_stop",
-]
+# ruff: noqa: F403
+
+from fakeprovider_harness.conditions.budgets import *
+from fakeprovider_harness.conditions.limits import *
+from fakeprovider_harness.conditions.predicate import *
+from fakeprovider_harness.conditions.progress import *
+from fakeprovider_harness.conditions.registry import STOP_CONDITIONS
+from fakeprovider_harness.conditions.registry import parse_stop as parse_stop
+from fakeprovider_harness.conditions.repeats import *
+from fakeprovider_harness.conditions.streaks import *
+
+__all__ = sorted([*STOP_CONDITIONS, "parse_stop"])  # noqa: PLE0605

@@ -1,17 +1,23 @@
-"""Limits on tokens and money, kept after each turn or, with `reserve`, before each request."""
+"""Limits on turns, tool calls, tokens and money.
+
+A budget is kept after each turn or, with `reserve`, before each request.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, get_args
 
 from fakeprovider_harness import quantities
 from fakeprovider_harness.budget.charging import rates
 from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.conditions.registry import Trial, stop_condition
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.state import RunState
 from fakeprovider_harness.stop import Limit, Stops
+
+__all__ = ["MaxCost", "MaxInputTokens", "MaxOutputTokens", "MaxTokens", "MaxToolCalls", "MaxTurns"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,98 @@ class Reservable(Limit):
         raise NotImplementedError
 
 
+@stop_condition(
+    catches="a run that goes on and on",
+    weakness="the bill grows with the square of the cap, and long honest work is cut",
+    example="MaxTurns(20)",
+    arguments=lambda st: {"limit": st.integers(0, 6)},
+    trials=(Trial("MaxTurns(20)", "runaway", "plan"),),
+)
+@dataclass(frozen=True, repr=False)
+class MaxTurns(Reservable):
+    """At most `limit` replies, summaries included; the calls of the last one stay pending.
+
+    With `scope="tree"` the replies to all sub-agents count too, and exactly: each request is
+    counted before it is sent, so that parallel sub-agents cannot pass the limit together.
+    """
+
+    limit: int | None
+    scope: Literal["run", "tree"] = "run"
+    kind = StopKind.MAX_TURNS
+    whole = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scope not in ("run", "tree"):
+            raise ValueError(f"MaxTurns: scope is 'run' or 'tree', not {self.scope!r}")
+
+    @property
+    def reserving(self) -> bool:
+        return self.scope == "tree" and self.limit is not None
+
+    def measure(self, state: RunState) -> int:
+        return state.steps + (state.child_turns if self.scope == "tree" else 0)
+
+    def of(self, need: Need) -> int:
+        return need.requests
+
+    def written(self, amount: int) -> str:
+        return "1 turn" if amount == 1 else f"{amount} turns"
+
+    def shortage(self, needed: int, left: int) -> str:
+        return f"{self.written(left)} left: requests that other agents have sent count as well"
+
+    def room(self, left: int, prompt: int, price: Price | None) -> int | None:
+        return None if left >= 1 else -1
+
+
+Over = Literal["stop", "skip", "reject"]
+
+
+@stop_condition(
+    catches="many calls, also within one reply",
+    weakness="a loop that only talks makes no calls",
+    example="MaxToolCalls(10)",
+    arguments=lambda st: {
+        "limit": st.integers(0, 6),
+        "over": st.sampled_from(get_args(Over)),
+    },
+    trials=(Trial("MaxToolCalls(10)", "runaway", "plan"),),
+)
+@dataclass(frozen=True, repr=False)
+class MaxToolCalls(Limit):
+    """At most `limit` tool executions in the run, exactly, also within one reply of many calls.
+
+    What happens to the calls beyond it: `stop` ends the run and leaves them pending; `skip`
+    answers them in words and goes on; `reject` answers the whole batch that would pass the limit
+    and runs none of it.
+    """
+
+    limit: int | None
+    over: Over = "stop"
+    kind = StopKind.MAX_TOOL_CALLS
+    whole = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.over not in get_args(Over):
+            raise ValueError(f"MaxToolCalls: over is one of {get_args(Over)}, not {self.over!r}")
+
+    def measure(self, state: RunState) -> int:
+        return state.tool_runs
+
+    def __call__(self, state: RunState) -> Stops:
+        waiting = any(call.phase in ("new", "ready") for call in state.pending)
+        return super().__call__(state) if self.over == "stop" and waiting else ()
+
+    def veto(self, state: RunState) -> Stop | None:
+        if self.over == "stop" or self.limit is None:
+            return None
+        turn = state.turns[-1]
+        wanted = turn.tool_runs + turn.calls if self.over == "reject" else state.tool_runs + 1
+        return Stop(self.kind, wanted, self.limit) if wanted > self.limit else None
+
+
 LEAST = 64
 """Tokens of output without which a request is not worth its prompt."""
 
@@ -111,6 +209,13 @@ class Budget(Reservable):
         return {"error": f"the service used {state.overrun} tokens more than requests allowed"}
 
 
+@stop_condition(
+    catches="a run whose input and output together grow too large",
+    weakness="passed by up to one turn, unless it reserves",
+    example="MaxTokens(200_000)",
+    arguments=lambda st: {"limit": st.integers(0, 20_000)},
+    trials=(Trial("MaxTokens(20_000)", "runaway", "plan"),),
+)
 @dataclass(frozen=True, repr=False)
 class MaxTokens(Budget):
     """Input and output tokens together."""
@@ -128,6 +233,13 @@ class MaxTokens(Budget):
         return left - prompt
 
 
+@stop_condition(
+    catches="a history that is sent again and again",
+    weakness="passed by up to one turn, unless it reserves",
+    example="MaxInputTokens(200_000)",
+    arguments=lambda st: {"limit": st.integers(0, 20_000)},
+    trials=(Trial("MaxInputTokens(20_000)", "runaway", "plan"),),
+)
 @dataclass(frozen=True, repr=False)
 class MaxInputTokens(Budget):
     """The prompts of the run added up, in tokens."""
@@ -145,6 +257,13 @@ class MaxInputTokens(Budget):
         return None if prompt <= left else left - prompt
 
 
+@stop_condition(
+    catches="a model that talks at length",
+    weakness="says nothing of the prompts, which cost most of a long run",
+    example="MaxOutputTokens(20_000)",
+    arguments=lambda st: {"limit": st.integers(0, 20_000)},
+    trials=(Trial("MaxOutputTokens(2_000)", "chatter", "plan"),),
+)
 @dataclass(frozen=True, repr=False)
 class MaxOutputTokens(Budget):
     """The replies of the run added up, in tokens."""
@@ -162,6 +281,16 @@ class MaxOutputTokens(Budget):
         return left
 
 
+@stop_condition(
+    catches="a run that costs too much, sub-agents included",
+    weakness="needs a price; passed by up to one turn, unless it reserves",
+    example="MaxCost('0.05', reserve=True)",
+    arguments=lambda st: {"limit": st.sampled_from(("0", "0.001", "0.05", "1"))},
+    trials=(
+        Trial("MaxCost('0.05')", "runaway", "plan"),
+        Trial("MaxCost('0.05', reserve=True)", "spender", "plan"),
+    ),
+)
 @dataclass(frozen=True, repr=False)
 class MaxCost(Budget):
     """USD.

@@ -3,89 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
-from fakeprovider_harness.budget.prices import Price
-from fakeprovider_harness.conditions.budgets import Need, Reservable
-from fakeprovider_harness.outcomes import Stop, StopKind
+from fakeprovider_harness.conditions.registry import Trial, stop_condition
+from fakeprovider_harness.outcomes import StopKind
 from fakeprovider_harness.state import RunState
-from fakeprovider_harness.stop import Limit, Stops
+from fakeprovider_harness.stop import Limit
+
+__all__ = ["ActiveTime", "ContextWindow", "Deadline"]
 
 
-@dataclass(frozen=True, repr=False)
-class MaxTurns(Reservable):
-    """At most `limit` replies, summaries included; the calls of the last one stay pending.
-
-    With `scope="tree"` the replies to all sub-agents count too, and exactly: each request is
-    counted before it is sent, so that parallel sub-agents cannot pass the limit together.
-    """
-
-    limit: int | None
-    scope: Literal["run", "tree"] = "run"
-    kind = StopKind.MAX_TURNS
-    whole = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.scope not in ("run", "tree"):
-            raise ValueError(f"MaxTurns: scope is 'run' or 'tree', not {self.scope!r}")
-
-    @property
-    def reserving(self) -> bool:
-        return self.scope == "tree" and self.limit is not None
-
-    def measure(self, state: RunState) -> int:
-        return state.steps + (state.child_turns if self.scope == "tree" else 0)
-
-    def of(self, need: Need) -> int:
-        return need.requests
-
-    def written(self, amount: int) -> str:
-        return "1 turn" if amount == 1 else f"{amount} turns"
-
-    def shortage(self, needed: int, left: int) -> str:
-        return f"{self.written(left)} left: requests that other agents have sent count as well"
-
-    def room(self, left: int, prompt: int, price: Price | None) -> int | None:
-        return None if left >= 1 else -1
-
-
-@dataclass(frozen=True, repr=False)
-class Deadline(Limit):
-    """Stop `limit` seconds after the run was started, waiting for people included.
-
-    A request that is under way then is ended; a tool that is running is not (it has a timeout).
-    """
-
-    limit: float | None
-    kind = StopKind.DEADLINE
-    scope = "tree"
-
-    def measure(self, state: RunState) -> float:
-        return state.times.elapsed
-
-    def time_left(self, state: RunState) -> float | None:
-        return None if self.limit is None else max(0.0, self.limit - self.measure(state))
-
-
-@dataclass(frozen=True, repr=False)
-class ActiveTime(Limit):
-    """Stop after `limit` seconds of work.
-
-    Time between two legs, for a person, is not work, nor is the pause before a retry.
-    """
-
-    limit: float | None
-    kind = StopKind.ACTIVE_TIME
-    scope = "tree"
-
-    def measure(self, state: RunState) -> float:
-        return state.times.active
-
-    def time_left(self, state: RunState) -> float | None:
-        return None if self.limit is None else max(0.0, self.limit - self.measure(state))
-
-
+@stop_condition(
+    catches="a context that nears the model's window",
+    weakness="does not see what tools have added since the last reply",
+    example="ContextWindow(100_000)",
+    arguments=lambda st: {"limit": st.integers(0, 20_000)},
+    trials=(Trial("ContextWindow(16_000)", "overflow", "long"),),
+)
 @dataclass(frozen=True, repr=False)
 class ContextWindow(Limit):
     """Stop once the context has `limit` tokens: the last prompt and its reply, as reported.
@@ -106,38 +39,51 @@ class ContextWindow(Limit):
         return usage.prompt_tokens + usage.completion_tokens
 
 
-Over = Literal["stop", "skip", "reject"]
-
-
+@stop_condition(
+    catches="a run that takes too long, waiting for people included",
+    weakness="a tool that is running is not ended: it has a timeout of its own",
+    example="Deadline(60)",
+    arguments=lambda st: {"limit": st.integers(0, 6)},
+    trials=(Trial("Deadline(1)", "stalled", "plan"),),
+)
 @dataclass(frozen=True, repr=False)
-class MaxToolCalls(Limit):
-    """At most `limit` tool executions in the run, exactly, also within one reply of many calls.
+class Deadline(Limit):
+    """Stop `limit` seconds after the run was started, waiting for people included.
 
-    What happens to the calls beyond it: `stop` ends the run and leaves them pending; `skip`
-    answers them in words and goes on; `reject` answers the whole batch that would pass the limit
-    and runs none of it.
+    A request that is under way then is ended; a tool that is running is not (it has a timeout).
     """
 
-    limit: int | None
-    over: Over = "stop"
-    kind = StopKind.MAX_TOOL_CALLS
-    whole = True
+    limit: float | None
+    kind = StopKind.DEADLINE
+    scope = "tree"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.over not in get_args(Over):
-            raise ValueError(f"MaxToolCalls: over is one of {get_args(Over)}, not {self.over!r}")
+    def measure(self, state: RunState) -> float:
+        return state.times.elapsed
 
-    def measure(self, state: RunState) -> int:
-        return state.tool_runs
+    def time_left(self, state: RunState) -> float | None:
+        return None if self.limit is None else max(0.0, self.limit - self.measure(state))
 
-    def __call__(self, state: RunState) -> Stops:
-        waiting = any(call.phase in ("new", "ready") for call in state.pending)
-        return super().__call__(state) if self.over == "stop" and waiting else ()
 
-    def veto(self, state: RunState) -> Stop | None:
-        if self.over == "stop" or self.limit is None:
-            return None
-        turn = state.turns[-1]
-        wanted = turn.tool_runs + turn.calls if self.over == "reject" else state.tool_runs + 1
-        return Stop(self.kind, wanted, self.limit) if wanted > self.limit else None
+@stop_condition(
+    catches="work that takes too long, however long people take to decide",
+    weakness="pauses before retries do not count",
+    example="ActiveTime(60)",
+    arguments=lambda st: {"limit": st.integers(0, 6)},
+    trials=(Trial("ActiveTime(1)", "runaway;latency=550", "publish"),),
+)
+@dataclass(frozen=True, repr=False)
+class ActiveTime(Limit):
+    """Stop after `limit` seconds of work.
+
+    Time between two legs, for a person, is not work, nor is the pause before a retry.
+    """
+
+    limit: float | None
+    kind = StopKind.ACTIVE_TIME
+    scope = "tree"
+
+    def measure(self, state: RunState) -> float:
+        return state.times.active
+
+    def time_left(self, state: RunState) -> float | None:
+        return None if self.limit is None else max(0.0, self.limit - self.measure(state))

@@ -11,14 +11,23 @@ from functools import reduce
 from importlib import import_module
 from typing import Any
 
+from fakeprovider_harness.conditions.registry import stop_condition
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.quantities import expect, text
 from fakeprovider_harness.state import RunState
 from fakeprovider_harness.stop import Condition, Stops, written
 
+__all__ = ["Predicate", "Says"]
+
 Test = Callable[[RunState], Any]
 
 
+@stop_condition(
+    catches="whatever a function of your own can see in the state",
+    weakness="must be quick and change nothing: it is called before every turn and every tool",
+    example="Predicate('my_rules:out_of_stock')",
+    arguments=lambda st: {"test": st.sampled_from(("builtins:bool", "builtins:callable"))},
+)
 @dataclass(frozen=True, repr=False)
 class Predicate(Condition):
     """Stop when a function of the state says so: True, words that say why, or a `Stop`.
@@ -40,13 +49,13 @@ class Predicate(Condition):
         if inspect.iscoroutinefunction(self.test):
             raise TypeError(f"Predicate: test is no async function: {self.test!r} is not awaited")
         if callable(self.test):
-            object.__setattr__(self, "test", named(self.test) or self.test)
+            object.__setattr__(self, "test", function_name(self.test) or self.test)
         elif ":" not in self.test:
             raise ValueError(f"{self!r}: name the function as 'module:name'")
 
     def __call__(self, state: RunState) -> Stops:
         try:
-            test = found(self.test) if isinstance(self.test, str) else self.test
+            test = function_named(self.test) if isinstance(self.test, str) else self.test
             said = test(state)
         except Exception as error:  # whatever the caller's function raises
             said = f"{type(error).__name__}: {error}"
@@ -62,6 +71,12 @@ class Predicate(Condition):
         return written(self)
 
 
+@stop_condition(
+    catches="a marker that the model was told to end with",
+    weakness="the model may say it and not have done it",
+    example="Says('DONE')",
+    arguments=lambda st: {"marker": st.sampled_from(("DONE", "Done."))},
+)
 @dataclass(frozen=True, repr=False)
 class Says(Condition):
     """Stop when the model's last reply has `marker` as a whole line or as a tag around text.
@@ -88,7 +103,7 @@ class Says(Condition):
         return written(self)
 
 
-def named(fn: Callable[..., Any]) -> str | None:
+def function_name(fn: Callable[..., Any]) -> str | None:
     """`module:name` if that leads back to `fn`; None for a lambda, a closure or a method."""
     name = f"{getattr(fn, '__module__', '')}:{getattr(fn, '__qualname__', '')}"
     module = sys.modules.get(name.partition(":")[0])
@@ -98,7 +113,7 @@ def named(fn: Callable[..., Any]) -> str | None:
         return None
 
 
-def found(name: str) -> Callable[..., Any]:
+def function_named(name: str) -> Callable[..., Any]:
     """The function that `module:name` stands for; raises `ValueError` where there is none.
 
     The module is imported now, so it is run: take such text from your own files only.

@@ -8,11 +8,14 @@ from itertools import takewhile
 from typing import Any
 
 from fakeprovider_harness import quantities
-from fakeprovider_harness.conditions.predicate import found, named
+from fakeprovider_harness.conditions.predicate import function_name, function_named
+from fakeprovider_harness.conditions.registry import Trial, stop_condition
 from fakeprovider_harness.conditions.rounds import Round, complete, rounds
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.state import CallRecord, Reading, RunState
 from fakeprovider_harness.stop import Condition, Stops, written
+
+__all__ = ["NoProgress"]
 
 SHOWN = 20
 """Readings that a stop carries as evidence."""
@@ -23,6 +26,16 @@ UNHEARD = 20
 Measure = Callable[[RunState], float | int | None]
 
 
+@stop_condition(
+    catches="nothing new is learnt and nothing changes, or a number that should fall does not",
+    weakness="believes what tools say of themselves and of their numbers",
+    example="NoProgress('failing', rounds=3)",
+    arguments=lambda st: {"rounds": st.integers(1, 4)},
+    trials=(
+        Trial("NoProgress(rounds=3)", "fruitless", "long"),
+        Trial("NoProgress('failing', rounds=3)", "circling", "fixer"),
+    ),
+)
 @dataclass(frozen=True, repr=False)
 class NoProgress(Condition):
     """Stop after `rounds` rounds without progress.
@@ -55,7 +68,7 @@ class NoProgress(Condition):
         if self.measure is not None and not isinstance(self.measure, str | Callable):
             raise TypeError(f"{wanted}; not {self.measure!r}. Rounds are NoProgress(rounds=5)")
         if callable(self.measure):
-            object.__setattr__(self, "measure", named(self.measure) or self.measure)
+            object.__setattr__(self, "measure", function_name(self.measure) or self.measure)
 
     def __call__(self, state: RunState) -> Stops:
         if self.rounds is None or not complete(state):
@@ -100,7 +113,7 @@ class NoProgress(Condition):
 
     def function(self, state: RunState) -> object:
         """What the function that is the measure returns; it may raise anything."""
-        fn = found(self.measure) if isinstance(self.measure, str) else self.measure
+        fn = function_named(self.measure) if isinstance(self.measure, str) else self.measure
         return None if fn is None else fn(state)
 
     def __repr__(self) -> str:

@@ -12,11 +12,14 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from fakeprovider_harness import quantities
+from fakeprovider_harness.conditions.registry import Trial, stop_condition
 from fakeprovider_harness.conditions.rounds import Round, complete, rounds
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.state import CallRecord, Nudge, RunState
 from fakeprovider_harness.stop import Condition, Stops, written
 from fakeprovider_harness.tooling import model_messages
+
+__all__ = ["RepeatedCalls"]
 
 WINDOW = 20
 """Rounds in which a scattered repeat is looked for."""
@@ -33,6 +36,13 @@ class Loop(NamedTuple):
     tools: tuple[str, ...]
 
 
+@stop_condition(
+    catches="the same calls with the same results, in a row, in a cycle or scattered",
+    weakness="a new text in any argument makes another call of it",
+    example="RepeatedCalls(3)",
+    arguments=lambda st: {"limit": st.integers(2, 4), "nudge": st.booleans()},
+    trials=(Trial("RepeatedCalls(3)", "cycle", "polling"),),
+)
 @dataclass(frozen=True, repr=False)
 class RepeatedCalls(Condition):
     """Stop a loop: `limit` rounds of the same calls with the same results.

@@ -17,16 +17,16 @@ class Round(NamedTuple):
 
 def rounds(state: RunState) -> Iterator[Round]:
     """The rounds of this leg, the latest first; turns without calls have none."""
-    found: list[CallRecord] = []
+    records: list[CallRecord] = []
     for record in reversed(state.results):
         if record.turn <= state.leg_turns:
             break
-        if found and found[-1].turn != record.turn:
-            yield Round(found[-1].turn, tuple(reversed(found)))
-            found = []
-        found.append(record)
-    if found:
-        yield Round(found[-1].turn, tuple(reversed(found)))
+        if records and records[-1].turn != record.turn:
+            yield Round(records[-1].turn, tuple(reversed(records)))
+            records = []
+        records.append(record)
+    if records:
+        yield Round(records[-1].turn, tuple(reversed(records)))
 
 
 def complete(state: RunState) -> bool:
