@@ -17,28 +17,16 @@ from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Shared, run_policy
 from fakeprovider_bench.session import judge, open_shared, report_of, require_pytest
 from fakeprovider_harness import (
-    ActiveTime,
     Condition,
-    ConsecutiveErrors,
-    ContextWindow,
-    Deadline,
-    EmptyReplies,
-    MalformedCalls,
-    MaxCost,
-    MaxInputTokens,
-    MaxOutputTokens,
-    MaxTokens,
-    MaxToolCalls,
     MaxTurns,
-    NoProgress,
     Predicate,
-    RepeatedCalls,
     RetryPolicy,
     RunState,
     Settings,
     Tool,
-    TruncatedReplies,
+    parse_stop,
 )
+from fakeprovider_harness.conditions.registry import STOP_CONDITIONS
 from fakeprovider_scenarios import Scenario, Workspace, find
 
 NET = MaxTurns(60)
@@ -74,25 +62,14 @@ class Trial:
 
 
 TRIALS = (
-    Trial(MaxTurns(20), "runaway", "plan"),
-    Trial(MaxToolCalls(10), "runaway", "plan"),
-    Trial(MaxTokens(20_000), "runaway", "plan"),
-    Trial(MaxInputTokens(20_000), "runaway", "plan"),
-    Trial(MaxOutputTokens(2_000), "chatter", "plan"),
-    Trial(MaxCost("0.05"), "runaway", "plan"),
-    Trial(MaxCost("0.05", reserve=True), "spender", "plan"),
-    Trial(ContextWindow(16_000), "overflow", "long"),
-    Trial(Deadline(1), "stalled", "plan"),
-    Trial(ActiveTime(1), "runaway;latency=550", "publish"),
-    Trial(RepeatedCalls(3), "cycle", "polling"),
-    Trial(NoProgress(rounds=3), "fruitless", "long"),
-    Trial(NoProgress("failing", rounds=3), "circling", "fixer"),
-    Trial(EmptyReplies(2), "empty", "plan"),
-    Trial(TruncatedReplies(3), "truncated", "plan"),
-    Trial(MalformedCalls(3), "malformed", "recover"),
-    Trial(ConsecutiveErrors(3), "denied", "shaky"),
+    *(
+        Trial(parse_stop(trial.text), trial.stops, trial.spares)
+        for kind in STOP_CONDITIONS.values()
+        for trial in kind.trials
+    ),
     Trial(Predicate(listed_twice), "runaway", "plan"),
 )
+"""What the registered conditions say of themselves, and a condition of a caller's own."""
 
 
 @bench_command()
