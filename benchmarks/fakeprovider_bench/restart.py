@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fakeprovider_harness import Condition, JsonlTrace, MaxTurns, RunState, Stop, Store, run
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price
 from fakeprovider_harness.models import make_model
 from fakeprovider_scenarios import Workspace, find
 

@@ -12,7 +12,7 @@ from fakeprovider_bench.output.progress import Line
 from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Row, StopCell
 from fakeprovider_harness import RunState, Stop, Trace, arun
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price
 from fakeprovider_harness.trace import Event, ToolEnd
 from fakeprovider_scenarios import Scenario, Workspace
 

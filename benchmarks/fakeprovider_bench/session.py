@@ -24,7 +24,7 @@ from fakeprovider_bench.policies import Policy
 from fakeprovider_bench.report import Report, Row
 from fakeprovider_bench.runner import Shared, run_policy
 from fakeprovider_harness import JsonlTrace, MaxTokens, MaxTurns
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price
 from fakeprovider_scenarios import Scenario
 
 if TYPE_CHECKING:

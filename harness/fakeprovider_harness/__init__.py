@@ -1,8 +1,7 @@
 """The agent loop with every way out of it."""
 
 from fakeprovider_harness.approvals import StaleDecision, UnsafeRejection, approve, reject, settle
-from fakeprovider_harness.budget.charging import Pricing, UnknownPrice
-from fakeprovider_harness.budget.prices import Price, PriceTable
+from fakeprovider_harness.budget.charging import Price, PriceTable, Pricing, UnknownPrice
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.clock import Clock, FakeClock, SystemClock
 from fakeprovider_harness.conditions import (

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fakeprovider_harness.cancel import Cancel
-from fakeprovider_harness.engine.run_context import Leg
+from fakeprovider_harness.engine.run_context import RunContext
 
 
 @asynccontextmanager
-async def alarm(leg: Leg) -> AsyncIterator[Cancel]:
+async def alarm(run: RunContext) -> AsyncIterator[Cancel]:
     """A signal that ends what is done inside when the run is cancelled or its time is up."""
-    signal = leg.cancel.child()
-    ringing = asyncio.ensure_future(_ring(leg, signal)) if leg.time_left() is not None else None
+    signal = run.cancel.child()
+    ringing = asyncio.ensure_future(_ring(run, signal)) if run.time_left() is not None else None
     try:
         yield signal
     finally:
@@ -23,8 +23,8 @@ async def alarm(leg: Leg) -> AsyncIterator[Cancel]:
             ringing.cancel()
 
 
-async def _ring(leg: Leg, signal: Cancel) -> None:
+async def _ring(run: RunContext, signal: Cancel) -> None:
     """Set the signal when the run's time is up; time that a pause takes may move that moment."""
-    while (left := leg.time_left()) is not None and left > 0:
-        await leg.clock.reach(leg.clock.monotonic() + left)
+    while (left := run.time_left()) is not None and left > 0:
+        await run.clock.reach(run.clock.monotonic() + left)
     signal.set("the time of the run is up")

@@ -13,14 +13,13 @@ from fakeprovider_harness.context.policy import ContextPolicy
 from fakeprovider_harness.engine import (
     compaction,
     model_step,
-    progress_measures,
     recovery,
     run_arguments,
     verification,
 )
 from fakeprovider_harness.engine.call_validation import examine
-from fakeprovider_harness.engine.gate import gate, interruption
-from fakeprovider_harness.engine.run_context import Leg, guarded
+from fakeprovider_harness.engine.gate import gate, interruption, measure
+from fakeprovider_harness.engine.run_context import RunContext, guarded
 from fakeprovider_harness.engine.tool_step import next_calls, perform
 from fakeprovider_harness.models.base import Model
 from fakeprovider_harness.outcomes import Status, Stop, StopKind
@@ -68,7 +67,7 @@ async def arun(
     another process has the run. Nothing was sent then.
     """
     run_arguments.check(locals())
-    leg = Leg(
+    run = RunContext(
         state=state,
         model=model,
         toolbox=Toolbox(tools, context.tools(state) if context else ()),
@@ -84,39 +83,39 @@ async def arun(
         branch=branch,
         context=context,
     )
-    leg.refuse_unpriced()
+    run.refuse_unpriced()
     if state.resumable:
-        with leg.store.claim(state.run_id):
-            await _go(leg)
+        with run.store.claim(state.run_id):
+            await _go(run)
     return state
 
 
-async def _go(leg: Leg) -> None:
-    leg.begin()
-    recovery.recover(leg)
+async def _go(run: RunContext) -> None:
+    run.begin()
+    recovery.recover(run)
     try:
-        while leg.state.status is Status.RUNNING:
-            stop = await _step(leg)
+        while run.state.status is Status.RUNNING:
+            stop = await _step(run)
             if stop is not None:
-                leg.end(stop)
+                run.end(stop)
     except asyncio.CancelledError:
-        leg.cancel.set("the task that ran it was cancelled")
-        recovery.recover(leg)
-        leg.end(Stop(StopKind.CANCELLED, evidence={"reason": leg.cancel.reason}))
+        run.cancel.set("the task that ran it was cancelled")
+        recovery.recover(run)
+        run.end(Stop(StopKind.CANCELLED, evidence={"reason": run.cancel.reason}))
         raise
 
 
-async def _step(leg: Leg) -> Stop | None:
+async def _step(run: RunContext) -> Stop | None:
     """Stop conditions, then one pending call, then the model."""
-    examine(leg)
-    progress_measures.measure(leg)
-    unpaid = await verification.check(leg)
-    stop = gate(leg) or unpaid
+    examine(run)
+    measure(run)
+    unpaid = await verification.check(run)
+    stop = gate(run) or unpaid
     if stop is not None:
         return stop
-    if calls := next_calls(leg):
-        return await perform(leg, calls)
-    policy = compaction.due(leg)
-    if policy is not None and not leg.state.interruptions:
-        return await compaction.compact(leg, policy)
-    return interruption(leg.state) or await model_step.ask(leg)
+    if calls := next_calls(run):
+        return await perform(run, calls)
+    policy = compaction.due(run)
+    if policy is not None and not run.state.interruptions:
+        return await compaction.compact(run, policy)
+    return interruption(run.state) or await model_step.ask(run)

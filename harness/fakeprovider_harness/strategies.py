@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price
 from fakeprovider_harness.conditions import MaxCost, MaxTokens, MaxTurns
 from fakeprovider_harness.conditions.registry import STOP_CONDITIONS
 from fakeprovider_harness.engine.sync import run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakeprovider_harness.budget.prices import Price, PriceTable, cost, inconsistent
+from fakeprovider_harness.budget.charging import Price, PriceTable, cost, inconsistent
 from fakeprovider_harness.models import Usage
 from fakeprovider_harness.models.usage import inclusive
 

@@ -15,7 +15,7 @@ from fakeprovider.driving.command_run import Drive, Driven, drive
 from fakeprovider.driving.gates import Gates
 from fakeprovider.journal import Exchange
 from fakeprovider_bench.report import Row, StopCell
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price
 
 CUT_OFF = "cut_off"
 CAPTURE = 4000  # bytes of the command's output that are kept to tell why it failed

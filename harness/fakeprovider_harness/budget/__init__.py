@@ -1,1 +1,1 @@
-"""TODO."""
+"""What requests cost, and what a tree of runs may spend."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fakeprovider_harness.budget import charging
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price
 from fakeprovider_harness.conditions.budgets import Need, Reservable
 from fakeprovider_harness.models.retry import RetryBudget, RetryPolicy
 from fakeprovider_harness.outcomes import Stop

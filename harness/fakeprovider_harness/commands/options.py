@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fakeprovider_harness.budget.prices import Price, PriceTable
+from fakeprovider_harness.budget.charging import Price, PriceTable
 from fakeprovider_harness.models.factory import PROTOCOLS
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from fakeprovider_harness.budget.charging import Pricing
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price, Pricing
 from fakeprovider_harness.commands.options import (
     TURNS,
     USD,

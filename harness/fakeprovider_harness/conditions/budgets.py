@@ -10,8 +10,7 @@ from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from fakeprovider_harness import quantities
-from fakeprovider_harness.budget.charging import rates
-from fakeprovider_harness.budget.prices import Price
+from fakeprovider_harness.budget.charging import Price, rates
 from fakeprovider_harness.conditions.registry import Trial, stop_condition
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.state import RunState

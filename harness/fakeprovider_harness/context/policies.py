@@ -13,7 +13,7 @@ from fakeprovider_harness import quantities
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.context.policy import Moment, refuse_sizes
 from fakeprovider_harness.engine import run_arguments
-from fakeprovider_harness.engine.view import opening, shown, size, tail
+from fakeprovider_harness.engine.transcript import opening, shown, size, tail
 from fakeprovider_harness.models.base import Message, Model
 from fakeprovider_harness.records import View
 from fakeprovider_harness.state import RunState

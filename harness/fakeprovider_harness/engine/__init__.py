@@ -1,1 +1,1 @@
-"""TODO."""
+"""The steps of the loop, and what they share."""

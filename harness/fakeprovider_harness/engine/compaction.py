@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.context.policy import Ask, ContextPolicy, Moment
 from fakeprovider_harness.engine.metered_model import NotAdmitted
-from fakeprovider_harness.engine.run_context import Leg
+from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.engine.side import ask_beside
-from fakeprovider_harness.engine.view import shown, size
+from fakeprovider_harness.engine.transcript import shown, size
 from fakeprovider_harness.models.base import Message, Model
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.records import View
@@ -20,12 +20,12 @@ FRUITLESS = 2
 """Compactions in a row after which the very next prompt was over the window again."""
 
 
-def due(leg: Leg) -> ContextPolicy | None:
+def due(run: RunContext) -> ContextPolicy | None:
     """The policy, if the context is to shrink before the next request; once per turn at most."""
-    policy = leg.context
-    if policy is None or leg.state.compacted == len(leg.state.turns):
+    policy = run.context
+    if policy is None or run.state.compacted == len(run.state.turns):
         return None
-    return policy if leg.overflowed or last_prompt(leg.state) >= policy.window else None
+    return policy if run.overflowed or last_prompt(run.state) >= policy.window else None
 
 
 def last_prompt(state: RunState) -> int:
@@ -36,38 +36,38 @@ def last_prompt(state: RunState) -> int:
     return usage.prompt_tokens + usage.completion_tokens
 
 
-async def compact(leg: Leg, policy: ContextPolicy) -> Stop | None:
+async def compact(run: RunContext, policy: ContextPolicy) -> Stop | None:
     """Ask the policy for a smaller view; returns why the run ends where that is of no use.
 
     A compaction was fruitless if the very next prompt was over the window again; after two, or
     where a prompt was refused as too long and nothing can be left out, the run ends.
     """
-    state, refused = leg.state, leg.overflowed
+    state, refused = run.state, run.overflowed
     again = state.compacted == len(state.turns) - 1 and bool(state.turns)
     state.fruitless = state.fruitless + 1 if again else 0
     if state.fruitless >= FRUITLESS:
-        return _pointless(leg, policy, f"{FRUITLESS} compactions in a row freed nothing")
-    view = await policy.compact(Moment(state, _asking(leg)))
-    if leg.cancel.cancelled:
+        return _pointless(run, policy, f"{FRUITLESS} compactions in a row freed nothing")
+    view = await policy.compact(Moment(state, _asking(run)))
+    if run.cancel.cancelled:
         return None
-    state.compacted, leg.overflowed = len(state.turns), False
+    state.compacted, run.overflowed = len(state.turns), False
     if view is not None:
-        _adopt(leg, view)
+        _adopt(run, view)
     elif refused:
         return _pointless(
-            leg, policy, "the prompt was refused as too long, and nothing can be left out"
+            run, policy, "the prompt was refused as too long, and nothing can be left out"
         )
-    leg.save()
+    run.save()
     return None
 
 
-def _asking(leg: Leg) -> Ask:
+def _asking(run: RunContext) -> Ask:
     async def ask(
         prompt: Sequence[Message], model: Model | None, price: Pricing, max_output: int | None
     ) -> str:
         try:
             reply = await ask_beside(
-                leg, "summary", prompt, model=model, price=price, max_output=max_output
+                run, "summary", prompt, model=model, price=price, max_output=max_output
             )
         except NotAdmitted:
             return ""
@@ -76,14 +76,14 @@ def _asking(leg: Leg) -> Ask:
     return ask
 
 
-def _adopt(leg: Leg, view: View) -> None:
-    before = sum(map(size, shown(leg.state.messages, leg.state.view)))
-    leg.state.view = view
-    after = sum(map(size, shown(leg.state.messages, view)))
-    turn = len(leg.state.turns)
-    leg.emit(Compaction(leg.state.run_id, turn, last_prompt(leg.state), before, after))
+def _adopt(run: RunContext, view: View) -> None:
+    before = sum(map(size, shown(run.state.messages, run.state.view)))
+    run.state.view = view
+    after = sum(map(size, shown(run.state.messages, view)))
+    turn = len(run.state.turns)
+    run.emit(Compaction(run.state.run_id, turn, last_prompt(run.state), before, after))
 
 
-def _pointless(leg: Leg, policy: ContextPolicy, why: str) -> Stop:
-    prompt, window = last_prompt(leg.state), policy.window
+def _pointless(run: RunContext, policy: ContextPolicy, why: str) -> Stop:
+    prompt, window = last_prompt(run.state), policy.window
     return Stop(StopKind.CONTEXT_WINDOW, prompt, window, prompt - window, {"error": why})

@@ -11,7 +11,7 @@ import msgspec
 from fakeprovider_harness.budget import charging
 from fakeprovider_harness.budget.budget_tree import Grant
 from fakeprovider_harness.cancel import tell
-from fakeprovider_harness.engine.run_context import Leg
+from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.models.base import (
     Attempt,
     CancelSignal,
@@ -37,9 +37,9 @@ class NotAdmitted(Exception):
 class Metered:
     """A leg's model client. What it returns and what it raises has been charged already."""
 
-    def __init__(self, leg: Leg) -> None:
-        self.name = leg.model.name
-        self._leg = leg
+    def __init__(self, run: RunContext) -> None:
+        self.name = run.model.name
+        self._run = run
 
     async def ask(
         self,
@@ -51,11 +51,11 @@ class Metered:
         on_text: Callable[[str], None] | None = None,
     ) -> ModelReply:
         """As `Model.ask`; raises `NotAdmitted` where a reserved budget would not bear it."""
-        leg = self._leg
+        run = self._run
         grant = self._admit(max_output)
         try:
             self._mark(grant)
-            reply = await _unless_deaf(leg, messages, tools, grant.max_output, cancel, on_text)
+            reply = await _unless_deaf(run, messages, tools, grant.max_output, cancel, on_text)
         except ModelCancelled as cancelled:
             self._lost(cancelled.partial, cancelled.attempts, "cancelled", grant)
             raise
@@ -65,18 +65,18 @@ class Metered:
         else:
             return self._paid(reply, grant)
         finally:
-            leg.account.release(grant)
+            run.account.release(grant)
 
     async def aclose(self) -> None:
         """The client is the caller's to close."""
 
     def _admit(self, max_output: int | None) -> Grant:
-        leg = self._leg
-        grant = leg.account.admit(
-            charging.prompt_bound(leg.state, leg.toolbox.specs, leg.settings.max_result),
+        run = self._run
+        grant = run.account.admit(
+            charging.prompt_bound(run.state, run.toolbox.specs, run.settings.max_result),
             max_output,
-            leg.settings.assumed_output,
-            charging.price_of(leg.pricing, leg.model.name),
+            run.settings.assumed_output,
+            charging.price_of(run.pricing, run.model.name),
         )
         if isinstance(grant, Stop):
             raise NotAdmitted(grant)
@@ -84,18 +84,18 @@ class Metered:
 
     def _mark(self, grant: Grant) -> None:
         """Write down that a request is about to be sent, and what it may cost at most."""
-        state, need = self._leg.state, grant.need
-        cost = self._leg.cost_of(Usage(need.prompt, need.output), None)
+        state, need = self._run.state, grant.need
+        cost = self._run.cost_of(Usage(need.prompt, need.output), None)
         state.request = Request(len(state.turns) + 1, need.prompt, need.output, cost)
-        self._leg.save(durable=True)
+        self._run.save(durable=True)
 
     def _paid(self, reply: ModelReply, grant: Grant) -> ModelReply:
         self._charge_attempts(reply.attempts, grant)
         usage = reply.usage or _estimated(reply, grant)
-        self._leg.overrun = _overrun(usage, grant)
-        self._leg.state.overrun += self._leg.overrun
-        self._leg.charge(usage, reply.model)
-        self._leg.state.request = None
+        self._run.overrun = _overrun(usage, grant)
+        self._run.state.overrun += self._run.overrun
+        self._run.charge(usage, reply.model)
+        self._run.state.request = None
         return msgspec.structs.replace(reply, usage=usage)
 
     def _lost(
@@ -103,18 +103,18 @@ class Metered:
     ) -> None:
         self._charge_attempts(attempts, grant)
         self._charge_partial(partial, why, grant)
-        self._leg.state.request = None
-        self._leg.save()
+        self._run.state.request = None
+        self._run.save()
 
     def _charge_attempts(self, attempts: Iterable[Attempt], grant: Grant) -> None:
         """Those of a client that retries by itself."""
         for attempt in attempts:
-            self._leg.waited(attempt.waited)
+            self._run.waited(attempt.waited)
             self._charge_partial(attempt.partial, attempt.message, grant)
 
     def _charge_partial(self, partial: ModelReply | None, why: str, grant: Grant) -> None:
         if partial is not None:  # None: the provider cannot have charged
-            self._leg.lose(partial.usage or _estimated(partial, grant), why)
+            self._run.lose(partial.usage or _estimated(partial, grant), why)
 
 
 def _overrun(usage: Usage, grant: Grant) -> int:
@@ -134,7 +134,7 @@ def _estimated(reply: ModelReply, grant: Grant) -> Usage:
 
 
 async def _unless_deaf(
-    leg: Leg,
+    run: RunContext,
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],
     max_output: int | None,
@@ -144,11 +144,11 @@ async def _unless_deaf(
     """The model's reply; a client that does not heed the signal is cut off after the grace."""
     loop = asyncio.get_running_loop()
     asking = asyncio.ensure_future(
-        leg.model.ask(messages, tools, max_output=max_output, cancel=cancel, on_text=on_text)
+        run.model.ask(messages, tools, max_output=max_output, cancel=cancel, on_text=on_text)
     )
 
     def cut_off() -> None:
-        tell(loop, partial(loop.call_later, leg.settings.grace, asking.cancel))
+        tell(loop, partial(loop.call_later, run.settings.grace, asking.cancel))
 
     forget = None if cancel is None else cancel.listen(cut_off)
     try:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from msgspec.structs import asdict
 
 from fakeprovider_harness.deadline import alarm
-from fakeprovider_harness.engine import compaction, progress_measures, transcript
+from fakeprovider_harness.engine import compaction, gate, transcript
 from fakeprovider_harness.engine.metered_model import Metered, NotAdmitted
-from fakeprovider_harness.engine.run_context import Leg, Pauses
+from fakeprovider_harness.engine.run_context import Pauses, RunContext
 from fakeprovider_harness.models.base import (
     Message,
     Model,
@@ -25,66 +25,66 @@ from fakeprovider_harness.tooling import model_messages
 from fakeprovider_harness.trace import Note, RequestRetried, TurnEvent
 
 
-async def ask(leg: Leg) -> Stop | None:
+async def ask(run: RunContext) -> Stop | None:
     """Ask for the next reply and accept it; returns why the run ends if none came."""
-    progress_measures.nudge(leg)
-    began, paused = leg.clock.monotonic(), leg.paused
+    gate.nudge(run)
+    began, paused = run.clock.monotonic(), run.paused
     try:
-        reply = await _reply(leg)
+        reply = await _reply(run)
     except NotAdmitted as refused:
         return refused.stop
     except ModelCancelled:
-        return _cancelled(leg)
+        return _cancelled(run)
     except ModelError as error:
-        leg.overflowed = _kind_of(error) is StopKind.CONTEXT_WINDOW
-        return None if leg.overflowed and compaction.due(leg) else _failure(error)
-    accept(leg, reply, (leg.clock.monotonic() - began - leg.paused + paused) * 1000)
-    return _unusable(leg, reply)
+        run.overflowed = _kind_of(error) is StopKind.CONTEXT_WINDOW
+        return None if run.overflowed and compaction.due(run) else _failure(error)
+    accept(run, reply, (run.clock.monotonic() - began - run.paused + paused) * 1000)
+    return _unusable(run, reply)
 
 
-def _cancelled(leg: Leg) -> Stop | None:
+def _cancelled(run: RunContext) -> Stop | None:
     """The stop of a request that was ended; None where its time was up, as the gate will say."""
-    if not leg.cancel.cancelled and leg.time_left() == 0:
+    if not run.cancel.cancelled and run.time_left() == 0:
         return None
-    reason = leg.cancel.reason or "the model client was cancelled"
+    reason = run.cancel.reason or "the model client was cancelled"
     return Stop(StopKind.CANCELLED, evidence={"reason": reason})
 
 
-async def _reply(leg: Leg) -> ModelReply:
+async def _reply(run: RunContext) -> ModelReply:
     """The reply of the model, asked as often as the retry policy says and time permits."""
-    async with alarm(leg) as signal:
-        return await _asked(leg).ask(
-            leg.outgoing.messages(leg.state),
-            leg.toolbox.specs,
-            max_output=leg.settings.max_output,
+    async with alarm(run) as signal:
+        return await _asked(run).ask(
+            run.outgoing.messages(run.state),
+            run.toolbox.specs,
+            max_output=run.settings.max_output,
             cancel=signal,
-            on_text=leg.on_text,
+            on_text=run.on_text,
         )
 
 
-def _asked(leg: Leg) -> Model:
-    policy = leg.account.retry
-    if policy is None or isinstance(leg.model, RetryingModel):
-        return Metered(leg)
+def _asked(run: RunContext) -> Model:
+    policy = run.account.retry
+    if policy is None or isinstance(run.model, RetryingModel):
+        return Metered(run)
 
     def tell(retry: Retry) -> None:
-        leg.emit(RequestRetried(leg.state.run_id, len(leg.state.turns) + 1, **asdict(retry)))
+        run.emit(RequestRetried(run.state.run_id, len(run.state.turns) + 1, **asdict(retry)))
 
-    retries = leg.account.retries
-    return RetryingModel(Metered(leg), policy, retries, clock=Pauses(leg), on_retry=tell)
+    retries = run.account.retries
+    return RetryingModel(Metered(run), policy, retries, clock=Pauses(run), on_retry=tell)
 
 
-def accept(leg: Leg, reply: ModelReply, ms: float = 0.0) -> None:
+def accept(run: RunContext, reply: ModelReply, ms: float = 0.0) -> None:
     """Store a reply that was charged: its calls are pending, and the trace hears of it."""
-    state, sent = leg.state, len(leg.state.messages)
+    state, sent = run.state, len(run.state.messages)
     usage = reply.usage or Usage(0, 0, estimated=True)
     empty = not reply.text.strip() and not reply.calls
-    transcript.add_reply(state, reply, leg.taken)
+    transcript.add_reply(state, reply, run.taken)
     state.turns.append(
         TurnRecord(
             turn=len(state.turns) + 1,
             usage=usage,
-            cost_usd=leg.cost_of(usage, reply.model),
+            cost_usd=run.cost_of(usage, reply.model),
             finish=reply.finish,
             sent=sent,
             calls=len(reply.calls),
@@ -92,52 +92,52 @@ def accept(leg: Leg, reply: ModelReply, ms: float = 0.0) -> None:
             empty=empty and reply.finish != "pause",
             model=reply.model,
             ms=round(ms, 3),
-            overrun=leg.overrun,
+            overrun=run.overrun,
         )
     )
-    _nudge(leg, reply)
-    leg.save()
-    _report(leg, usage, reply)
+    _nudge(run, reply)
+    run.save()
+    _report(run, usage, reply)
 
 
-def _nudge(leg: Leg, reply: ModelReply) -> None:
+def _nudge(run: RunContext, reply: ModelReply) -> None:
     """Where a reply neither answers nor calls, the next request must say something new."""
     if reply.calls:
         return
     if reply.finish == "length":
-        leg.state.messages.append(Message("user", model_messages.GO_ON))
-    elif leg.state.turns[-1].empty:
-        leg.state.messages.append(Message("user", model_messages.ASK_AGAIN))
+        run.state.messages.append(Message("user", model_messages.GO_ON))
+    elif run.state.turns[-1].empty:
+        run.state.messages.append(Message("user", model_messages.ASK_AGAIN))
 
 
-def _report(leg: Leg, usage: Usage, reply: ModelReply) -> None:
-    for note in (*reply.notes, *_oddities(leg, reply)):
-        leg.emit(Note(leg.state.run_id, note))
-    leg.emit(
+def _report(run: RunContext, usage: Usage, reply: ModelReply) -> None:
+    for note in (*reply.notes, *_oddities(run, reply)):
+        run.emit(Note(run.state.run_id, note))
+    run.emit(
         TurnEvent(
-            leg.state.run_id,
-            len(leg.state.turns),
+            run.state.run_id,
+            len(run.state.turns),
             usage.prompt_tokens,
             usage.completion_tokens,
             usage.prompt_tokens + usage.completion_tokens,
-            leg.known_cost,
+            run.known_cost,
             reply.finish,
         )
     )
 
 
-def _oddities(leg: Leg, reply: ModelReply) -> Iterator[str]:
+def _oddities(run: RunContext, reply: ModelReply) -> Iterator[str]:
     """What the service did that a budget has to know of."""
-    *earlier, turn = leg.state.turns
+    *earlier, turn = run.state.turns
     if turn.overrun:
         yield f"the service used {turn.overrun} tokens more than the request allowed"
-    model = reply.model or leg.model.name
-    if model not in (leg.model.name, *(other.model for other in earlier)):
-        yield f"asked for {leg.model.name}, answered by {model}: its price counts"
+    model = reply.model or run.model.name
+    if model not in (run.model.name, *(other.model for other in earlier)):
+        yield f"asked for {run.model.name}, answered by {model}: its price counts"
 
 
-def _unusable(leg: Leg, reply: ModelReply) -> Stop | None:
-    required = leg.settings.usage == "require"
+def _unusable(run: RunContext, reply: ModelReply) -> Stop | None:
+    required = run.settings.usage == "require"
     if required and reply.calls and reply.usage is not None and reply.usage.estimated:
         return Stop(StopKind.USAGE_UNKNOWN)
     return None

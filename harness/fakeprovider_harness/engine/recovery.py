@@ -1,4 +1,4 @@
-"""What a leg finds of an earlier process: a request in flight, calls that were running.
+"""What a resumed run finds of an earlier process: a request in flight, calls that were running.
 
 A sub-agent saves what it spends; its parent learns of it at once, but saves later. So a parent that
 is taken up again catches up first: its limits hold what was really spent, and a sub-agent that is
@@ -7,8 +7,8 @@ never taken up again is on the bill all the same.
 
 from __future__ import annotations
 
-from fakeprovider_harness.engine import decisions
-from fakeprovider_harness.engine.run_context import Leg
+from fakeprovider_harness.engine.call_validation import review
+from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.engine.transcript import settle_call
 from fakeprovider_harness.models.base import Usage
 from fakeprovider_harness.persistence.storage import Storage
@@ -17,32 +17,32 @@ from fakeprovider_harness.tooling import model_messages
 from fakeprovider_harness.tooling.tool_context import spend
 
 
-def recover(leg: Leg) -> None:
+def recover(run: RunContext) -> None:
     """Charge what was in flight; run again what may be; ask about what may not."""
-    _recover_request(leg)
-    catch_up(leg)
-    for call in list(leg.state.pending):
+    _recover_request(run)
+    catch_up(run)
+    for call in list(run.state.pending):
         if call.phase == "started":
-            _recover_call(leg, call)
+            _recover_call(run, call)
         else:
-            decisions.review(leg, call)
-        leg.finish(call)
+            review(run, call)
+        run.finish(call)
 
 
-def _recover_request(leg: Leg) -> None:
+def _recover_request(run: RunContext) -> None:
     """The request was sent, and may have been charged in full: it is, once, and flagged."""
-    request = leg.state.request
+    request = run.state.request
     if request is not None:
         usage = Usage(request.prompt_bound, request.output_bound, estimated=True)
-        leg.state.request = None
-        leg.lose(usage, IN_FLIGHT)
+        run.state.request = None
+        run.lose(usage, IN_FLIGHT)
 
 
-def _recover_call(leg: Leg, call: PendingCall) -> None:
-    tool = leg.toolbox.get(call.call.name)
+def _recover_call(run: RunContext, call: PendingCall) -> None:
+    tool = run.toolbox.get(call.call.name)
     if tool is not None and tool.repeatable:
         call.phase = "ready"
-    elif leg.settings.unknown == "tell":
+    elif run.settings.unknown == "tell":
         settle_call(call, model_messages.interrupted(), "unknown")
     else:
         call.phase = "unknown"
@@ -51,10 +51,10 @@ def _recover_call(leg: Leg, call: PendingCall) -> None:
 IN_FLIGHT = "in flight when the process ended"
 
 
-def catch_up(leg: Leg) -> None:
+def catch_up(run: RunContext) -> None:
     """Bring the totals of the run up to what its unfinished sub-agents have spent."""
-    _catch_up(leg.state, leg.store)
-    leg.account.charged()
+    _catch_up(run.state, run.store)
+    run.account.charged()
 
 
 def _catch_up(state: RunState, store: Storage) -> bool:

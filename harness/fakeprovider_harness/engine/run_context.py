@@ -1,4 +1,4 @@
-"""One leg of a run: the state and everything it is run with, until the next stop."""
+"""What the steps of a run share, from one start or resume to the next stop."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from fakeprovider_harness.clock import Clock
 from fakeprovider_harness.conditions import EmptyReplies, TruncatedReplies
 from fakeprovider_harness.context.policy import ContextPolicy
 from fakeprovider_harness.engine import transcript
-from fakeprovider_harness.engine.handover import handed_over
-from fakeprovider_harness.engine.view import Outgoing
+from fakeprovider_harness.engine.transcript import Outgoing, handed_over
 from fakeprovider_harness.models.base import Model, Usage
 from fakeprovider_harness.models.retry import RetryingModel
 from fakeprovider_harness.outcomes import Status, Stop, StopKind
@@ -40,7 +39,7 @@ from fakeprovider_harness.verify.verifier import Verifier
 
 
 @dataclass
-class Leg:
+class RunContext:
     """What the loop's steps share; it owns the clock readings, the trace and the saving."""
 
     state: RunState
@@ -261,20 +260,20 @@ def guarded(stop: Condition | None, settings: Settings) -> Condition:
 
 
 class Pauses:
-    """A clock that tells the leg how long it was slept on."""
+    """A clock that tells the run how long it was slept on."""
 
-    def __init__(self, leg: Leg) -> None:
-        self._leg = leg
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
 
     def time(self) -> float:
-        return self._leg.clock.time()
+        return self._run.clock.time()
 
     def monotonic(self) -> float:
-        return self._leg.clock.monotonic()
+        return self._run.clock.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        with self._leg.pausing():
-            await self._leg.clock.sleep(seconds)
+        with self._run.pausing():
+            await self._run.clock.sleep(seconds)
 
     async def reach(self, moment: float) -> None:
-        await self._leg.clock.reach(moment)
+        await self._run.clock.reach(moment)

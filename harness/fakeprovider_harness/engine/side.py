@@ -9,7 +9,7 @@ from fakeprovider_harness.budget.budget_tree import Grant
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.deadline import alarm
 from fakeprovider_harness.engine.metered_model import NotAdmitted
-from fakeprovider_harness.engine.run_context import Leg, Pauses
+from fakeprovider_harness.engine.run_context import Pauses, RunContext
 from fakeprovider_harness.models.base import (
     Attempt,
     CancelSignal,
@@ -26,7 +26,7 @@ from fakeprovider_harness.state import Purpose, Request
 
 
 async def ask_beside(
-    leg: Leg,
+    run: RunContext,
     purpose: Purpose,
     prompt: Sequence[Message],
     *,
@@ -41,10 +41,10 @@ async def ask_beside(
     Raises `NotAdmitted` where a reserved budget has no room for it: it was not sent.
     """
     own = model is None
-    asked = _Beside(leg, purpose, model or leg.model, leg.pricing if own else price)
-    tools = leg.toolbox.specs if own else ()
+    asked = _Beside(run, purpose, model or run.model, run.pricing if own else price)
+    tools = run.toolbox.specs if own else ()
     try:
-        async with alarm(leg) as signal:
+        async with alarm(run) as signal:
             return await asked.patiently(prompt, tools, max_output, signal)
     except (ModelError, ModelCancelled):
         return None
@@ -53,9 +53,9 @@ async def ask_beside(
 class _Beside:
     """A client for one purpose: each attempt is admitted, and has been charged when it is over."""
 
-    def __init__(self, leg: Leg, purpose: Purpose, model: Model, pricing: Pricing) -> None:
+    def __init__(self, run: RunContext, purpose: Purpose, model: Model, pricing: Pricing) -> None:
         self.name = model.name
-        self._leg, self._purpose, self._model, self._pricing = leg, purpose, model, pricing
+        self._run, self._purpose, self._model, self._pricing = run, purpose, model, pricing
 
     async def patiently(
         self,
@@ -65,11 +65,11 @@ class _Beside:
         cancel: CancelSignal,
     ) -> ModelReply:
         """Ask again as the run's own retry policy says."""
-        policy = self._leg.account.retry
+        policy = self._run.account.retry
         if policy is None or isinstance(self._model, RetryingModel):
             return await self.ask(prompt, tools, max_output=max_output, cancel=cancel)
-        pauses = Pauses(self._leg)
-        retrying = RetryingModel(self, policy, self._leg.account.retries, clock=pauses)
+        pauses = Pauses(self._run)
+        retrying = RetryingModel(self, policy, self._run.account.retries, clock=pauses)
         return await retrying.ask(prompt, tools, max_output=max_output, cancel=cancel)
 
     async def ask(
@@ -95,7 +95,7 @@ class _Beside:
             self._charge(reply.attempts, reply, grant)
             return reply
         finally:
-            self._leg.account.release(grant)
+            self._run.account.release(grant)
 
     async def aclose(self) -> None:
         """The client is the caller's to close."""
@@ -103,10 +103,10 @@ class _Beside:
     def _admit(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], max_output: int | None
     ) -> Grant:
-        grant = self._leg.account.admit(
+        grant = self._run.account.admit(
             charging.bytes_of_all(messages) + charging.bytes_of_tools(tools),
             max_output,
-            self._leg.settings.assumed_output,
+            self._run.settings.assumed_output,
             charging.price_of(self._pricing, self.name),
         )
         if isinstance(grant, Stop):
@@ -114,15 +114,15 @@ class _Beside:
         return grant
 
     def _mark(self, grant: Grant) -> None:
-        state = self._leg.state
+        state = self._run.state
         state.request = Request(len(state.turns) + 1, grant.need.prompt, grant.need.output)
-        self._leg.save(durable=True)
+        self._run.save(durable=True)
 
     def _charge(self, attempts: Iterable[Attempt], last: ModelReply | None, grant: Grant) -> None:
-        self._leg.state.request = None
+        self._run.state.request = None
         for part in (*(attempt.partial for attempt in attempts), last):
             if part is not None:  # None: the provider cannot have charged
                 usage = part.usage or charging.estimated(part, grant.need.prompt)
                 cost = charging.cost_of(self._pricing, part.model or self.name, usage)
-                self._leg.charge_beside(self._purpose, usage, cost)
-        self._leg.save()
+                self._run.charge_beside(self._purpose, usage, cost)
+        self._run.save()

@@ -5,26 +5,28 @@ from __future__ import annotations
 from fakeprovider_harness import quantities
 from fakeprovider_harness.budget.budget_tree import Branch, Share
 from fakeprovider_harness.cancel import Cancel
-from fakeprovider_harness.engine.run_context import Leg
+from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.state import PendingCall, Reading, RunState, Spent
 from fakeprovider_harness.tools import ToolContext
 from fakeprovider_harness.trace import ToolProgress
 
 
-def context(leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ...]) -> ToolContext:
+def context(
+    run: RunContext, call: PendingCall, signal: Cancel, shares: tuple[Share, ...]
+) -> ToolContext:
     """The context of one execution; `shares` is what an agent may use of the run's budgets."""
-    run_id, call_id, name = leg.state.run_id, call.call.id, call.call.name
+    run_id, call_id, name = run.state.run_id, call.call.id, call.call.name
 
     def progress(label: str) -> None:
         if call.phase == "started":  # a tool that was given up is no longer heard
-            leg.emit(ToolProgress(run_id, name, label, call_id))
+            run.emit(ToolProgress(run_id, name, label, call_id))
 
     def measure(reading: str, value: float | int) -> None:
         if call.phase == "started":
-            leg.state.readings.append(Reading(call.turn, reading, quantities.reading(value)))
+            run.state.readings.append(Reading(call.turn, reading, quantities.reading(value)))
 
     def report(child: RunState) -> None:
-        spend(leg.state, call, child)
+        spend(run.state, call, child)
 
     return ToolContext(
         run_id=run_id,
@@ -34,11 +36,11 @@ def context(leg: Leg, call: PendingCall, signal: Cancel, shares: tuple[Share, ..
         progress=progress,
         measure=measure,
         spend=report,
-        branch=Branch(leg.account, shares, report),
-        trace=leg.trace,
-        store=leg.store,
-        clock=leg.clock,
-        price=leg.pricing,
+        branch=Branch(run.account, shares, report),
+        trace=run.trace,
+        store=run.store,
+        clock=run.clock,
+        price=run.pricing,
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeprovider_harness.context.policies import outline
-from fakeprovider_harness.engine.view import (
+from fakeprovider_harness.engine.transcript import (
     Outgoing,
     View,
     boundary,

@@ -11,7 +11,7 @@ import pytest
 
 import fakeprovider_harness.loop
 from fakeprovider_harness import ListTrace, Price, RunState, Tool, tool
-from fakeprovider_harness.engine.run_context import Leg
+from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.models.scripted import ScriptedModel, problems
 from fakeprovider_harness.trace import RunStopped
 
@@ -83,24 +83,24 @@ def check() -> Callable[..., None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def every_leg_keeps_the_invariants() -> Iterator[None]:
-    """I1, I4 and I5 after every leg of every run in these tests, whatever they are about.
+    """I1, I4 and I5 after every stop of every run in these tests, whatever they are about.
 
     I2 is kept by the scripted model, which refuses what a service would; I3 needs a ledger.
     """
     go = fakeprovider_harness.loop._go
 
-    async def watched(leg: Leg) -> None:
-        trace, legs, books = ListTrace(), leg.state.legs, Books(leg)
-        onward, leg.trace = leg.trace, lambda event: (trace(event), onward(event))[1]
-        await go(leg)
-        assert_sound(leg.state)
+    async def watched(run: RunContext) -> None:
+        trace, legs, books = ListTrace(), run.state.legs, Books(run)
+        onward, run.trace = run.trace, lambda event: (trace(event), onward(event))[1]
+        await go(run)
+        assert_sound(run.state)
         stops = [
             event
             for event in trace.events
-            if isinstance(event, RunStopped) and event.run_id == leg.state.run_id
+            if isinstance(event, RunStopped) and event.run_id == run.state.run_id
         ]
-        assert len(stops) == leg.state.legs - legs == 1
-        assert stops[0].reason == leg.state.reason
+        assert len(stops) == run.state.legs - legs == 1
+        assert stops[0].reason == run.state.reason
         books.balance()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -116,18 +116,18 @@ def assert_sound(state: RunState) -> None:
 
 
 class Books:
-    """What a root run's scripted model charges in a leg, against what the run says."""
+    """What a root run's scripted model charges in a run, against what the run says."""
 
-    def __init__(self, leg: Leg) -> None:
-        self.leg = leg
-        self.known = isinstance(leg.model, ScriptedModel) and leg.branch is None
-        self.begun = len(leg.model.charged) if self.known else 0
-        self.before = leg.state.input_tokens, leg.state.output_tokens
+    def __init__(self, run: RunContext) -> None:
+        self.run = run
+        self.known = isinstance(run.model, ScriptedModel) and run.branch is None
+        self.begun = len(run.model.charged) if self.known else 0
+        self.before = run.state.input_tokens, run.state.output_tokens
 
     def balance(self) -> None:
         if not self.known:
             return
-        state, charged = self.leg.state, self.leg.model.charged[self.begun :]
+        state, charged = self.run.state, self.run.model.charged[self.begun :]
         spent_in = state.input_tokens - self.before[0]
         spent_out = state.output_tokens - self.before[1]
         assert spent_in >= sum(usage.prompt_tokens for usage in charged)

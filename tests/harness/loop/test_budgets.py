@@ -34,7 +34,7 @@ from fakeprovider_harness import (
     subagent,
 )
 from fakeprovider_harness.budget.budget_tree import Account, Branch, Grant
-from fakeprovider_harness.budget.prices import Price as Rate
+from fakeprovider_harness.budget.charging import Price as Rate
 from fakeprovider_harness.models.base import Message, ModelError, ModelReply, ToolSpec, Usage
 from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
 from fakeprovider_harness.trace import Note, RunStopped
