@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -52,7 +52,8 @@ class Toolbox:
         if tool.name in self._tools:
             raise ValueError(f"two tools are called {tool.name!r}")
         try:
-            validator(tool.schema)
+            if _plain(tool.schema) is None:
+                validator(tool.schema)
         except ValueError as error:
             raise ValueError(f"tool {tool.name!r}: {error}") from error
         self._tools[tool.name] = tool
@@ -112,10 +113,52 @@ def _misfit(tool: Tool, arguments: Arguments) -> str:
 
 
 def _schema_problem(tool: Tool, arguments: Arguments) -> str:
+    if _fits_plainly(tool.schema, arguments):
+        return ""
     from jsonschema.exceptions import best_match
 
     error = best_match(validator(tool.schema).iter_errors(arguments))
     return "" if error is None else f"{error.json_path}: {error.message[:CLIP]}"
+
+
+class _Property(msgspec.Struct, forbid_unknown_fields=True):
+    type: Literal["string", "integer", "boolean"]
+
+
+class _PlainSchema(msgspec.Struct, forbid_unknown_fields=True):
+    """A schema that asks for texts, whole numbers and flags, and says nothing else."""
+
+    type: Literal["object"]
+    properties: dict[str, _Property] = {}
+    required: list[str] = []
+
+
+TYPES = {"string": str, "integer": int, "boolean": bool}
+
+
+@lru_cache(maxsize=256)
+def _plain(schema: str) -> _PlainSchema | None:
+    """The schema, if it is plain: then neither it nor what fits it needs jsonschema."""
+    try:
+        plain = msgspec.json.decode(schema, type=_PlainSchema)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    return plain if len(set(plain.required)) == len(plain.required) else None
+
+
+def _fits_plainly(schema: str, arguments: Arguments) -> bool:
+    """Whether a plain schema admits the arguments; False decides nothing."""
+    plain = _plain(schema)
+    return (
+        plain is not None
+        and isinstance(arguments, dict)
+        and all(name in arguments for name in plain.required)
+        and all(
+            type(arguments[name]) is TYPES[wanted.type]
+            for name, wanted in plain.properties.items()
+            if name in arguments
+        )
+    )
 
 
 @lru_cache(maxsize=256)
