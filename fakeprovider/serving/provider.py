@@ -11,9 +11,8 @@ from fakeprovider.errors import ApiError
 from fakeprovider.faults import NONE, BadFault, Faults, Moment, Plan, orders
 from fakeprovider.faults.events import edit
 from fakeprovider.faults.kind import Draft
+from fakeprovider.fitting.demands import check_form, obey
 from fakeprovider.fitting.side_requests import plain_answer, side_request
-from fakeprovider.fitting.structured_output import check_form
-from fakeprovider.fitting.tool_choice import obey
 from fakeprovider.fitting.tool_mapping import Note, ToolMapping
 from fakeprovider.parsing.caches import LONGEST, KnownRequest, RequestCaches
 from fakeprovider.parsing.counting import prompt_tokens

@@ -12,7 +12,7 @@ import pytest
 
 from fakeprovider.conversation import NOWHERE, Conversation
 from fakeprovider.errors import ApiError
-from fakeprovider.fitting.tool_choice import Choice
+from fakeprovider.fitting.demands import Choice
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
 from fakeprovider.protocols.dialect import DIALECTS, Dialect

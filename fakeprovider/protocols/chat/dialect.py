@@ -8,7 +8,7 @@ import msgspec
 
 from fakeprovider.conversation import Conversation, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.fitting.tool_choice import Choice, allowed
+from fakeprovider.fitting.demands import Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.fold import State, finish
 from fakeprovider.parsing.request_reader import Form, decode, read

@@ -9,7 +9,7 @@ import msgspec
 
 from fakeprovider.conversation import Conversation, Message, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.fitting.tool_choice import Choice, allowed
+from fakeprovider.fitting.demands import Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.parsing.counting import inner_count
 from fakeprovider.parsing.fold import Entry, State, finish
