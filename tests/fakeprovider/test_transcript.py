@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeprovider.errors import ApiError
-from fakeprovider.parsing import prefix, request_reader
-from fakeprovider.parsing.caches import RequestCaches
+from fakeprovider.parsing import caches as all_caches
+from fakeprovider.parsing import request_reader
+from fakeprovider.parsing.caches import PrefixCache, RequestCaches
 from fakeprovider.protocols.chat.dialect import CHAT
 
 USER = {"role": "user", "content": "go"}
@@ -21,7 +22,7 @@ USER = {"role": "user", "content": "go"}
 @pytest.fixture(autouse=True)
 def every_prefix_is_worthwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short conversations are resumed too, so that examples stay small."""
-    monkeypatch.setattr(prefix, "WORTHWHILE", 1)
+    monkeypatch.setattr(all_caches, "WORTHWHILE", 1)
 
 
 def turn(index: int, text: str, *, answered: bool = True) -> list[dict[str, Any]]:
@@ -129,7 +130,7 @@ def test_the_digest_is_that_of_the_body() -> None:
 
 def test_checkpoints_stay_within_their_bytes() -> None:
     """A long conversation and many others leave no more than the limit behind."""
-    prefixes = prefix.PrefixCache(200_000)
+    prefixes = PrefixCache(200_000)
     caches = RequestCaches()
     caches.prefixes = prefixes
     for name in range(30):
