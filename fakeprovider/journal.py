@@ -1,20 +1,29 @@
 """The journal: every exchange the provider had, kept in a ring and, if asked for, in a file.
 
-This module is its writer, its reader and its schema.
+This module is its schema, what fills it in, its writer and its reader. A new field of an exchange
+stands in `Exchange`, and is filled in `exchange_of` (if it is about the request on its way) or in
+`_described` (if it follows from conversation and reply alone).
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from hashlib import sha256
+from functools import lru_cache
+from hashlib import blake2b, sha256
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from fakeprovider.completion import Completion
+    from fakeprovider.conversation import Call, Conversation, Message, Violation
+    from fakeprovider.serving.request_context import RequestContext
 
 _log = logging.getLogger("fakeprovider")
 
@@ -169,6 +178,133 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(word for word in words if word) + ">"
 
 
+def exchange_of(request: RequestContext, *, bodies: bool = False) -> Exchange:
+    """The journal's record of a request that was answered, or was refused, or whose client left."""
+    wire, choice, fault, sending = request.wire, request.choice, request.fault, request.sending
+    error = request.error or fault.answer
+    completion = request.completion if error is None else None
+    return msgspec.structs.replace(
+        _description(request, completion),
+        run=request.run,
+        script=choice.name or wire.route.script,
+        attempt=wire.head.attempt if fault.attempt is None else fault.attempt,
+        protocol=wire.dialect.name,
+        method=wire.method,
+        path=wire.path,
+        status=(error.status if error else 200) if sending.begun else 0,
+        notes=_notes(request),
+        fault=fault.plan.kind.name if fault.plan else "",
+        retry_after=fault.answer.retry_after if fault.answer else None,
+        broken=bool(error or sending.cancelled or (fault.plan and fault.plan.kind.breaks)),
+        error=error.message if error else "",
+        code=(request.error.code or "") if request.error else "",
+        started=wire.started,
+        ms=wire.ms(),
+        cancelled=sending.cancelled,
+        retry_count=wire.head.attempt if wire.head.counts else None,
+        side=choice.side,
+        paced=Paced(*sending.times.in_ms()) if sending.times else None,
+        request=wire.body.decode(errors="replace") if bodies else None,
+        response=b"".join(sending.bodies).decode(errors="replace") if bodies else None,
+    )
+
+
+def _description(request: RequestContext, completion: Completion | None) -> Exchange:
+    """The part of a record that follows from the request and the reply alone."""
+    if request.known is not None:
+        return request.known.describe(completion, _described)
+    if request.conversation is not None:
+        return _described(request.conversation, completion)
+    return Exchange(digest=sha256(request.wire.body).hexdigest() if request.wire.complete else "")
+
+
+def _described(conversation: Conversation, completion: Completion | None) -> Exchange:
+    history = conversation.history
+    calls = completion.calls if completion else ()
+    usage = completion.usage.times(conversation.options.get("n", 1)) if completion else None
+    return Exchange(
+        turn=conversation.position,
+        stream=conversation.stream,
+        model=conversation.model,
+        digest=conversation.digest,
+        violations=_findings(conversation.violations),
+        heard=_heard(conversation),
+        head=Stretch(*history.head) if history else None,
+        base=Stretch(*history.base) if history else None,
+        offered=len(conversation.tools),
+        tools=tuple(call.name for call in calls),
+        said=len(completion.text.strip()) if completion else 0,
+        text=_text_digest(completion.text) if completion else "",
+        calls=tuple(map(_called, calls)),
+        finish=completion.finish if completion else "",
+        usage=Usage(usage.prompt, usage.completion, usage.cached, usage.reasoning, usage.written)
+        if usage
+        else None,
+    )
+
+
+def _notes(request: RequestContext) -> tuple[Finding, ...]:
+    """What is worth knowing: of the transcript, and of what was changed in the reply."""
+    if request.conversation is None:
+        return ()
+    last = len(request.conversation.messages) - 1
+    changes = tuple(Finding(note.rule, last, note.detail) for note in request.choice.notes)
+    return _findings(request.conversation.notes) + changes
+
+
+def _findings(violations: Iterable[Violation]) -> tuple[Finding, ...]:
+    return tuple(Finding(flaw.rule, flaw.index, flaw.detail) for flaw in violations)
+
+
+_EXCERPT = 200  # characters of a tool result
+_MOST_HEARD = 200  # messages; a first request may bring a whole library of examples
+_SHORT_ARGUMENTS = 4096  # characters of arguments whose digest is worth remembering
+
+
+def _heard(conversation: Conversation) -> tuple[Heard, ...]:
+    """The last assistant turn and everything after it; at the start, everything."""
+    newest: list[Heard] = []
+    for message in reversed(conversation.messages):
+        newest.append(_in_short(message))
+        if message.role == "assistant" or len(newest) == _MOST_HEARD:
+            break
+    return tuple(reversed(newest))
+
+
+def _in_short(message: Message) -> Heard:
+    return Heard(
+        message.role,
+        _text_digest(message.text),
+        len(message.text),
+        tuple(map(_called, message.calls)),
+        message.call_id,
+        message.text[:_EXCERPT] if message.role == "tool" else "",
+        message.is_error,
+        message.opens_turn,
+    )
+
+
+def _called(call: Call) -> Called:
+    digest_arguments = _remembered if len(call.arguments) <= _SHORT_ARGUMENTS else _canonical
+    return Called(call.id, call.name, *digest_arguments(call.arguments))
+
+
+def _text_digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _canonical(arguments: str) -> tuple[str, bool]:
+    """The digest of arguments with keys sorted, and whether they are a JSON object."""
+    try:
+        value = json.loads(arguments) if arguments.strip() else {}
+    except (ValueError, RecursionError):
+        return _text_digest(arguments), False
+    return _text_digest(json.dumps(value, sort_keys=True)), isinstance(value, dict)
+
+
+_remembered = lru_cache(maxsize=1024)(_canonical)
+
+
 _DECODER = msgspec.json.Decoder(Exchange)
 _encode = msgspec.json.Encoder().encode
 
@@ -241,13 +377,15 @@ class Journal:
     def exchanges(self, run: str | None = None) -> list[Exchange]:
         """The exchanges in memory, oldest first; those of one run if `run` is given."""
         with self._lock:
-            found = list(self._ring)
-        return found if run is None else [exchange for exchange in found if exchange.run == run]
+            exchanges = list(self._ring)
+        return [exchange for exchange in exchanges if run in (None, exchange.run)]
 
     def clear(self, run: str | None = None) -> int:
         """Forget the exchanges in memory, or those of one run; returns how many."""
         with self._lock:
-            kept = [] if run is None else [one for one in self._ring if one.run != run]
+            kept = (
+                [] if run is None else [exchange for exchange in self._ring if exchange.run != run]
+            )
             forgotten = len(self._ring) - len(kept)
             self._ring = deque(kept)
             self._size = sum(exchange.size for exchange in kept)
@@ -281,11 +419,6 @@ def _whole_lines(path: Path, end: int) -> int:
                 return start + newline + 1
             end = start
     return 0
-
-
-def digest_of(body: bytes) -> str:
-    """The digest of a request body: sha256, in hex."""
-    return sha256(body).hexdigest()
 
 
 def to_json(exchanges: list[Exchange]) -> bytes:

@@ -23,24 +23,25 @@ from fakeprovider.serving.request_context import RequestContext
 
 
 def delivery(
-    context: RequestContext, conversation: Conversation, completion: Completion
+    request: RequestContext, conversation: Conversation, completion: Completion
 ) -> Iterable[Step]:
-    """The steps of a reply; what answers in its place is noted in `context.answer`."""
+    """The steps of a reply; what answers in its place is noted in `request.fault.answer`."""
+    plan = request.fault.plan
+    kind = plan.kind if plan else None
     scene = Scene(
-        context.dialect,
+        request.wire.dialect,
         conversation,
         completion,
-        context.struck.values if context.struck else {},
-        context.body,
-        context.request_id,
-        context.started,
+        plan.values if plan else {},
+        request.wire.body,
+        request.request_id,
+        request.wire.started,
     )
-    kind = context.struck.kind if context.struck else None
     if kind is not None and kind.error is not None:
-        context.answer = kind.error(scene)
-        if context.answer is not None:
-            return _refusal(context.answer, context.headers)
-    steps = _reply(scene, kind, context.headers)
+        answer = request.fault.answer = kind.error(scene)
+        if answer is not None:
+            return _refusal(answer, request.headers)
+    steps = _reply(scene, kind, request.headers)
     return steps if kind is None or kind.steps is None else kind.steps(steps, scene)
 
 

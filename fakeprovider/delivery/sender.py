@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
-from fakeprovider.delivery import transport
 from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
 from fakeprovider.serving.asgi import ClientLeft, Receive, Send
 
+_LINGER_ZERO = struct.pack("ii", 1, 0)  # close() then sends RST and throws away what is unsent
 _BRIEF = 0.05  # seconds; a shorter wait is not worth watching for the client to leave
-_TURN = 64  # pieces sent without a wait before others get a chance
+_YIELD_EVERY = 64  # pieces sent without a wait before others get a chance
 
 
 @dataclass(slots=True)
-class Clocked:
-    """When the first token and the last were asked to go out, and when they did, in seconds."""
+class SendTimes:
+    """When the first token and the last were due to go out, and when they did, in seconds."""
 
-    asked_first: float | None = None
+    first_due: float | None = None
     first: float | None = None
-    asked_last: float = 0.0
+    last_due: float = 0.0
     last: float = 0.0
 
-    def take(self, piece: Piece, asked: float, now: float) -> None:
-        """Note that a piece went out."""
+    def note(self, piece: Piece, due: float, now: float) -> None:
+        """Note that a piece goes out."""
         if self.first is None and piece.tokens:
-            self.asked_first, self.first = asked, now
-        self.asked_last, self.last = asked, now
+            self.first_due, self.first = due, now
+        self.last_due, self.last = due, now
+
+    def in_ms(self) -> tuple[float | None, float | None, float, float]:
+        """All four, in the order of the fields, in milliseconds."""
+        return (
+            None if self.first_due is None else round(self.first_due * 1000, 3),
+            None if self.first is None else round(self.first * 1000, 3),
+            round(self.last_due * 1000, 3),
+            round(self.last * 1000, 3),
+        )
 
 
-class Player:
-    """Plays steps to one client.
+class Sender:
+    """Sends steps to one client.
 
-    `heard` is called with the bytes of each piece, `ending` before the last step, if it is one
-    that the client sees; `transport` None means that the connection is out of reach, so that a
+    `on_piece` is called with the bytes of each piece, `before_last` before the last step, if it is
+    one that the client sees; `transport` None means that the connection is out of reach, so that a
     `Cut` can only stop sending. Raises `ClientLeft`.
     """
 
@@ -44,26 +56,26 @@ class Player:
         receive: Receive,
         send: Send,
         transport: asyncio.Transport | None = None,
-        heard: Callable[[bytes], None] = lambda data: None,
-        ending: Callable[[], None] = lambda: None,
+        on_piece: Callable[[bytes], None] = lambda data: None,
+        before_last: Callable[[], None] = lambda: None,
     ) -> None:
-        self.clocked = Clocked()
+        self.times = SendTimes()
         self.begun = False
         self._receive = receive
         self._send = send
         self._transport = transport
-        self._heard = heard
-        self._ending = ending
-        self._later = 0.0  # seconds that holds have added
+        self._on_piece = on_piece
+        self._before_last = before_last
+        self._held = 0.0  # seconds that holds have added
         self._sent = 0
 
-    async def play(self, steps: Iterable[Step]) -> None:
+    async def send_all(self, steps: Iterable[Step]) -> None:
         """Send everything, each at its time, and end as the steps say."""
         self._start_time = perf_counter()
         self._leaving = asyncio.ensure_future(self._left())
         try:
             for step, last in _with_last(steps):
-                await self._take(step, last)
+                await self._do(step, last)
                 if isinstance(step, Cut):
                     return
             await self._finish()
@@ -73,9 +85,9 @@ class Player:
     async def _finish(self) -> None:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _take(self, step: Step, last: bool) -> None:
+    async def _do(self, step: Step, last: bool) -> None:
         if isinstance(step, Hold):
-            self._later += step.seconds
+            self._held += step.seconds
             await self._pause(step.seconds)
             return
         if isinstance(step, Start | Piece):
@@ -85,10 +97,10 @@ class Player:
         elif isinstance(step, Piece):
             self._check(step)
         if last:
-            self._ending()
-        await self._go(step)
+            self._before_last()
+        await self._send_step(step)
 
-    async def _go(self, step: Start | Piece | Cut) -> None:
+    async def _send_step(self, step: Start | Piece | Cut) -> None:
         if isinstance(step, Start):
             await self._start(step)
         elif isinstance(step, Piece):
@@ -97,7 +109,9 @@ class Player:
             await self._cut(step)
 
     async def _start(self, start: Start) -> None:
-        headers = [(one.encode("latin-1"), two.encode("latin-1")) for one, two in start.headers]
+        headers = [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in start.headers
+        ]
         if start.length is not None:
             headers.append((b"content-length", b"%d" % start.length))
         await self._send(
@@ -108,18 +122,18 @@ class Player:
         """Note the piece that is about to go out."""
         if self._leaving.done():
             raise ClientLeft
-        self._heard(piece.data)
+        self._on_piece(piece.data)
         now = perf_counter() - self._start_time
-        self.clocked.take(piece, piece.due + self._later, now)
+        self.times.note(piece, piece.due + self._held, now)
 
     async def _piece(self, piece: Piece) -> None:
         await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
         self._sent += 1
-        if self._sent % _TURN == 0:
+        if self._sent % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
 
     async def _until(self, due: float) -> None:
-        left = self._start_time + due + self._later - perf_counter()
+        left = self._start_time + due + self._held - perf_counter()
         if left > 0:
             await self._pause(left)
 
@@ -137,9 +151,9 @@ class Player:
         if cut.complete:
             await self._finish()
         if cut.how == "reset":
-            transport.reset(self._transport)
+            _reset(self._transport)
         else:
-            transport.close(self._transport)
+            _close(self._transport)
         await self._leaving
 
     async def _left(self) -> None:
@@ -155,3 +169,17 @@ def _with_last(steps: Iterable[Step]) -> Iterator[tuple[Step, bool]]:
         following = next(remaining, None)
         yield step, following is None
         step = following
+
+
+def _close(transport: asyncio.Transport) -> None:
+    """Send what is under way, then FIN: the peer sees an end where none was due."""
+    transport.close()
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    """Send RST; what is still unsent is lost."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        with contextlib.suppress(OSError, ValueError):  # the peer was quicker
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_ZERO)
+    transport.abort()

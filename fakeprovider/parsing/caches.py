@@ -10,11 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sys import getsizeof
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from fakeprovider.completion import Completion, complete
 from fakeprovider.conversation import Conversation, Offered
-from fakeprovider.journal import Exchange
 from fakeprovider.parsing.counting import tools_count
 from fakeprovider.parsing.fold import Entry, State
 from fakeprovider.replies import Reply
@@ -80,14 +79,13 @@ LONGEST = 1 << 16  # bytes of a body: beyond, reading on from a prefix is as qui
 _KEPT = 1 << 14  # bytes of a rendered reply
 
 
-Tell: TypeAlias = Callable[[Conversation, Completion | None], Exchange]
-"""Makes a record of a conversation and its completion, as far as they go."""
+D = TypeVar("D")
 
 
 class KnownRequest:
     """A conversation, and the completion of the reply that was last given in it."""
 
-    __slots__ = ("_completion", "_reply", "_script", "_told", "_whole", "conversation")
+    __slots__ = ("_completion", "_description", "_reply", "_script", "_whole", "conversation")
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -95,7 +93,7 @@ class KnownRequest:
         self._script = ""
         self._completion: Completion | None = None
         self._whole: bytes | None = None
-        self._told: tuple[Completion | None, Exchange] | None = None
+        self._description: tuple[Completion | None, Any] | None = None
 
     def complete(self, reply: Reply, script: str) -> Completion:
         """The completion of a script's reply."""
@@ -113,11 +111,16 @@ class KnownRequest:
             self._whole = body
         return body
 
-    def tell(self, completion: Completion | None, tell: Tell) -> Exchange:
-        """What the journal says of the conversation and this completion of it."""
-        if self._told is None or self._told[0] is not completion:
-            self._told = (completion, tell(self.conversation, completion))
-        return self._told[1]
+    def describe(
+        self,
+        completion: Completion | None,
+        describe: Callable[[Conversation, Completion | None], D],
+    ) -> D:
+        """What `describe` says of the conversation and this completion; it is asked once."""
+        if self._description is None or self._description[0] is not completion:
+            self._description = (completion, describe(self.conversation, completion))
+        description: D = self._description[1]
+        return description
 
     def size(self, body: bytes) -> int:
         """Bytes of memory that it may come to, with the body it is known by."""
@@ -274,14 +277,17 @@ class RequestCaches:
     ) -> tuple[Entry, ...]:
         """The counted entries of one wire message; `names` has the tool of each call so far."""
         key = (dialect, raw)
-        found = self.entries.get(key)
-        if found is None:
-            found = tuple(map(_counted, parse(raw)))
-            self.entries.put(key, found, _cost(key, found))
-        for entry in found:
+        entries = self.entries.get(key)
+        if entries is None:
+            counted = []
+            for entry in parse(raw):  # a result is not counted: its tool's name is still to come
+                counted.append(entry if entry.message.role == "tool" else entry.counted())
+            entries = tuple(counted)
+            self.entries.put(key, entries, _cost(key, entries))
+        for entry in entries:
             if entry.tokens is None:
-                return self._with_tools(dialect, raw, names, found)
-        return found
+                return self._with_tools(dialect, raw, names, entries)
+        return entries
 
     def read_tools(
         self, dialect: str, raw: bytes, parse: Callable[[bytes], tuple[Offered, ...]]
@@ -298,21 +304,16 @@ class RequestCaches:
         return counted
 
     def _with_tools(
-        self, dialect: str, raw: bytes, names: Mapping[str, str], found: tuple[Entry, ...]
+        self, dialect: str, raw: bytes, names: Mapping[str, str], entries: tuple[Entry, ...]
     ) -> tuple[Entry, ...]:
         """Results with the names of their tools, which stand in an earlier message."""
-        tools = tuple(names.get(entry.message.call_id, "") for entry in found)
+        tools = tuple(names.get(entry.message.call_id, "") for entry in entries)
         key = (dialect, raw, tools)
         named = self.entries.get(key)
         if named is None:
-            named = tuple(map(_named, found, tools))
+            named = tuple(map(_named, entries, tools))
             self.entries.put(key, named, _cost(key, named))
         return named
-
-
-def _counted(entry: Entry) -> Entry:
-    """Counts a message, unless it is a result: its tool's name is still to come."""
-    return entry if entry.message.role == "tool" else entry.counted()
 
 
 def _named(entry: Entry, tool: str) -> Entry:

@@ -66,7 +66,14 @@ def read(form: Form[R], body: bytes, caches: RequestCaches) -> Transcript[R]:
         resumed = _resume(form, body, caches, checkpoint)
         if resumed is not None:
             return resumed
-    return _read_whole(form, body, caches)
+    check_utf8(body)
+    request = decode(body, form.decoder)
+    array = bytes(form.array(request))
+    state = _fold(form, array, caches, State())
+    start = body.find(array)
+    if start < 0 or start != body.rfind(array):  # not as it was sent, or twice: which is not known
+        return Transcript(request, state, hashlib.sha256(body).hexdigest())
+    return _keep(form, body, caches, request, start, start + _last_end(array), state)
 
 
 def read_after(
@@ -80,17 +87,6 @@ def read_after(
     request = decode(body, form.decoder)
     state = _fold(form, bytes(form.array(request)), caches, begin(request))
     return Transcript(request, state, hashlib.sha256(body).hexdigest())
-
-
-def _read_whole(form: Form[R], body: bytes, caches: RequestCaches) -> Transcript[R]:
-    check_utf8(body)
-    request = decode(body, form.decoder)
-    array = bytes(form.array(request))
-    state = _fold(form, array, caches, State())
-    start = body.find(array)
-    if start < 0 or start != body.rfind(array):  # not as it was sent, or twice: which is not known
-        return Transcript(request, state, hashlib.sha256(body).hexdigest())
-    return _keep(form, body, caches, request, start, start + _last_end(array), state)
 
 
 def _resume(

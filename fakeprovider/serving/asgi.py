@@ -20,6 +20,9 @@ Send: TypeAlias = Callable[[Event], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
+TRANSPORT = "fakeprovider.delivery.transport"
+"""Where the `asyncio.Transport` of a connection stands in a scope's `extensions`."""
+
 _JSON_HEADER = (b"content-type", b"application/json")
 _SSE_HEADERS: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -85,6 +88,13 @@ _READ = frozenset(
         *_SUB_AGENT,
     }
 )
+
+
+def transport_of(scope: Scope) -> asyncio.Transport | None:
+    """The connection under a request; None under another server than ours."""
+    extensions = scope.get("extensions") or {}
+    transport: asyncio.Transport | None = extensions.get(TRANSPORT)
+    return transport
 
 
 def declared_length(headers: Headers) -> int:

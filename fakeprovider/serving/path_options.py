@@ -53,6 +53,10 @@ class PathOptions:
         return replace(conversation, turn=max(0, turn - self.turn_offset))
 
 
+NO_OPTIONS = PathOptions()
+"""Those of a path that names none."""
+
+
 def parse(text: str) -> PathOptions:
     """The options in `name=value,name=value;name=value`; raises `BadParameter`."""
     options: dict[str, str] = {}

@@ -23,7 +23,8 @@ from fakeprovider.protocols.dialect import Aside
 from fakeprovider.replies import Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
 from fakeprovider.scripts.reply_sequence import ScriptRanOut
-from fakeprovider.serving.request_context import RequestContext
+from fakeprovider.serving.path_options import NO_OPTIONS
+from fakeprovider.serving.request_context import RequestContext, WireRequest
 from fakeprovider.serving.routing import Route
 from fakeprovider.settings import Settings, read_pace
 
@@ -50,113 +51,116 @@ class Provider:
         self.pace = read_pace(settings.pace)
         self.faults = Faults(orders(settings.faults, settings.chaos))
         self.caches = RequestCaches()
-        self.aside = RequestCaches()  # for long bodies, which are read in a thread of their own
+        self.caches_of_long = RequestCaches()  # bodies that are read in a thread of their own
 
-    def answer(self, context: RequestContext) -> tuple[Conversation, Completion]:
+    def answer(self, request: RequestContext) -> tuple[Conversation, Completion]:
         """Parse, check, ask the script, complete; raises `ApiError` for anything that fails."""
-        check_parameters(context.route)
-        known = context.known = self._read(context)
+        route, choice = request.wire.route, request.choice
+        check_parameters(route)
+        known = request.known = self._read(request.wire)
         conversation = known.conversation
-        self._check(context, conversation)
-        context.named = context.route.script or conversation.options.get("script", "")
-        context.script, script = self.choose(context.named, conversation.model)
-        context.chosen = script
-        reply = self._reply(context, conversation, script)
-        completion = self._complete(context, known, reply)
+        self._check(request, conversation)
+        choice.named = route.script or conversation.options.get("script", "")
+        choice.name, choice.script = self.choose(choice.named, conversation.model)
+        reply = self._reply(request, conversation, choice.script)
+        completion = self._complete(request, known, reply)
         if self.settings.prompt_cache:
             completion = with_cache(conversation, completion)
-        pace = context.route.options.pace or completion.pace or self.pace
+        pace = route.options.pace or completion.pace or self.pace
         if pace is not completion.pace:
             completion = replace(completion, pace=pace)
-        context.completion = completion
+        request.completion = completion
         return conversation, completion
 
-    def _complete(self, context: RequestContext, known: KnownRequest, reply: Reply) -> Completion:
-        """The reply with nothing left open, and with the fault that strikes it."""
-        struck = context.struck = self._strike(context, known.conversation, reply)
-        if struck is not None and struck.kind.reply is not None:
-            draft = Draft(context.dialect, known.conversation, reply, context.script, struck.values)
-            return struck.kind.reply(draft)
-        completion = known.complete(reply, context.script)
-        if struck is None or struck.kind.error is None:
-            check_form(known.conversation, completion)
-        return completion
-
-    def _strike(
-        self, context: RequestContext, conversation: Conversation, reply: Reply
-    ) -> Plan | None:
-        """The fault that is due now; none for a side request, which is no turn of the script."""
-        orders = context.route.options.orders
-        context.plain = reply.fault is None and orders is NONE and self.faults.orders is NONE
-        if context.plain or context.turn is None:
-            return None
-        moment = Moment(
-            context.dialect.name,
-            conversation,
-            reply,
-            context.turn,
-            context.run,
-            context.head.attempt,
-        )
-        try:
-            choice = self.faults.choose(moment, orders)
-        except BadFault as error:
-            raise _failed(context.script, str(error)) from None
-        context.attempt = choice.attempt
-        context.notes += [Note("fault_missed", f"{name}: {why}") for name, why in choice.missed]
-        return choice.plan
-
-    def answer_aside(self, context: RequestContext, aside: Aside) -> bytes:
+    def answer_aside(self, request: RequestContext, aside: Aside) -> bytes:
         """The reply to what no script is asked about; raises `ApiError`."""
+        wire = request.wire
         try:
             conversation, body = aside(
-                context.body, self._memory(context), context.route.model, self._recount
+                wire.body, self._caches(wire), wire.route.model, self._recount
             )
         except RecursionError:
             raise too_deep() from None
         if conversation is not None:
-            self._check(context, conversation)
-            return self._miscount(context, conversation, body)
+            self._check(request, conversation)
+            return self._miscount(request, conversation, body)
         return body
 
-    def _miscount(self, context: RequestContext, conversation: Conversation, body: bytes) -> bytes:
-        """The count as a fault makes it; raises `ApiError` where there is no such endpoint."""
-        struck = context.struck = self.faults.miscount(
-            context.dialect.name, context.route.options.orders
+    def _complete(self, request: RequestContext, known: KnownRequest, reply: Reply) -> Completion:
+        """The reply with nothing left open, and with the fault that strikes it."""
+        conversation, script = known.conversation, request.choice.name
+        plan = self._strike(request, conversation, reply)
+        if plan is not None and plan.kind.reply is not None:
+            draft = Draft(request.wire.dialect, conversation, reply, script, plan.values)
+            return plan.kind.reply(draft)
+        completion = known.complete(reply, script)
+        if plan is None or plan.kind.error is None:
+            check_form(conversation, completion)
+        return completion
+
+    def _strike(
+        self, request: RequestContext, conversation: Conversation, reply: Reply
+    ) -> Plan | None:
+        """The fault that is due now; none for a side request, which is no turn of the script."""
+        wire, choice, fault = request.wire, request.choice, request.fault
+        by_path = wire.route.options.orders
+        fault.possible = (
+            reply.fault is not None or by_path is not NONE or self.faults.orders is not NONE
         )
-        if struck is None or struck.kind.count is None:
-            return body
-        told = struck.kind.count(conversation.prompt_tokens, struck.values)
-        if told is None:
-            path = context.route.endpoint
-            raise ApiError(
-                404, f"There is nothing at {path}.", kind="not_found", code="unknown_url"
-            )
-        return edit(body, input_tokens=told)
-
-    def _read(self, context: RequestContext) -> KnownRequest:
-        """The request, read now or remembered."""
-        if len(context.body) > LONGEST:
-            return KnownRequest(self._parse(context))
-        key = (context.dialect.name, context.route.model, context.body)
-        known = self.caches.requests.get(key)
-        if known is None:
-            known = KnownRequest(self._parse(context))
-            self.caches.requests.put(key, known, known.size(context.body))
-        return known
-
-    def _parse(self, context: RequestContext) -> Conversation:
+        if not fault.possible or choice.turn is None:
+            return None
+        moment = Moment(
+            wire.dialect.name, conversation, reply, choice.turn, request.run, wire.head.attempt
+        )
         try:
-            found = context.dialect.parse(context.body, self._memory(context), context.route.model)
+            due = self.faults.choose(moment, by_path)
+        except BadFault as error:
+            raise _failed(choice.name, str(error)) from None
+        fault.attempt = due.attempt
+        choice.notes += [Note("fault_missed", f"{name}: {why}") for name, why in due.missed]
+        fault.plan = due.plan
+        return due.plan
+
+    def _miscount(self, request: RequestContext, conversation: Conversation, body: bytes) -> bytes:
+        """The count as a fault makes it; raises `ApiError` where there is no such endpoint."""
+        wire = request.wire
+        plan = request.fault.plan = self.faults.miscount(
+            wire.dialect.name, wire.route.options.orders
+        )
+        if plan is None or plan.kind.count is None:
+            return body
+        tokens = plan.kind.count(conversation.prompt_tokens, plan.values)
+        if tokens is None:
+            raise ApiError(
+                404,
+                f"There is nothing at {wire.route.endpoint}.",
+                kind="not_found",
+                code="unknown_url",
+            )
+        return edit(body, input_tokens=tokens)
+
+    def _read(self, wire: WireRequest) -> KnownRequest:
+        """The request, read now or remembered."""
+        key = (wire.dialect.name, wire.route.model, wire.body)
+        short = len(wire.body) <= LONGEST
+        known = self.caches.requests.get(key) if short else None
+        if known is not None:
+            return known
+        try:
+            conversation = wire.dialect.parse(wire.body, self._caches(wire), wire.route.model)
         except RecursionError:
             raise too_deep() from None
         limit = self.settings.search_limit
         if limit != SEARCH_LIMIT:
-            found = replace(found, options={**found.options, "search_limit": limit})
-        return self._recount(found)
+            options = {**conversation.options, "search_limit": limit}
+            conversation = replace(conversation, options=options)
+        known = KnownRequest(self._recount(conversation))
+        if short:
+            self.caches.requests.put(key, known, known.size(wire.body))
+        return known
 
-    def _memory(self, context: RequestContext) -> RequestCaches:
-        return self.aside if len(context.body) > LONG else self.caches
+    def _caches(self, wire: WireRequest) -> RequestCaches:
+        return self.caches_of_long if len(wire.body) > LONG else self.caches
 
     def _recount(self, conversation: Conversation) -> Conversation:
         """The conversation with its prompt tokens by the rule in force."""
@@ -164,26 +168,31 @@ class Provider:
             return conversation
         return replace(conversation, prompt_tokens=prompt_tokens(conversation))
 
-    def _check(self, context: RequestContext, conversation: Conversation) -> None:
-        context.conversation = conversation
+    def _check(self, request: RequestContext, conversation: Conversation) -> None:
+        request.conversation = conversation
         if self.settings.strict and conversation.violations:
-            raise context.dialect.refuse(conversation.violations[0])
+            raise request.wire.dialect.refuse(conversation.violations[0])
 
-    def _reply(self, context: RequestContext, conversation: Conversation, script: Script) -> Reply:
+    def _reply(self, request: RequestContext, conversation: Conversation, script: Script) -> Reply:
         """The script's reply, fitted to the client; or a plain one to a side request."""
-        side = side_request(conversation, context.head.agent)
+        wire, choice = request.wire, request.choice
+        side = side_request(conversation, wire.head.agent)
         if side is not None:
-            context.side = side.kind
-            context.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
+            choice.side = side.kind
+            choice.notes.append(Note("side_request", f"{side.kind} ({side.marker})"))
             return plain_answer(side, conversation)
-        catalogue = self.catalogue.for_client(context.route.options.client).for_script(script)
-        view = context.route.options.view(catalogue.view(conversation))
-        context.turn = view.turn
-        forgotten = missing_thinking(view, script) if self.settings.strict else None
-        if forgotten is not None:
-            raise context.dialect.refuse(forgotten)
-        fitted = catalogue.fit(_run(context.script, script, view), conversation)
-        context.notes += fitted.notes
+        options = wire.route.options
+        catalogue = self.catalogue.for_client(options.client).for_script(script)
+        view = catalogue.view(conversation)
+        if options is not NO_OPTIONS:
+            view = options.view(view)
+        choice.turn = view.turn
+        if self.settings.strict and "unthought" in view.options:
+            forgotten = missing_thinking(view, script)
+            if forgotten is not None:
+                raise wire.dialect.refuse(forgotten)
+        fitted = catalogue.fit(_run(choice.name, script, view), conversation)
+        choice.notes += fitted.notes
         return obey(fitted.reply, conversation)
 
     def check_route(self, route: Route) -> None:

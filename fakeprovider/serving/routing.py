@@ -9,11 +9,11 @@ Every part in brackets may be left out: a client is given `http://host/runaway/v
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from fakeprovider.serving import path_options
-from fakeprovider.serving.path_options import PathOptions
+from fakeprovider.serving.path_options import NO_OPTIONS, PathOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Route:
     endpoint: str
     script: str = ""
     run: str = ""
-    options: PathOptions = field(default_factory=PathOptions)
+    options: PathOptions = NO_OPTIONS
     error: str = ""
     model: str = ""
 
@@ -48,7 +48,7 @@ def _route(endpoint: str, parts: list[str]) -> Route | None:
         return None
     script, _, options = (parts[0] if parts else "").partition(";")
     try:
-        chosen = path_options.parse(options) if options else PathOptions()
+        chosen = path_options.parse(options) if options else NO_OPTIONS
     except path_options.BadParameter as error:
         return Route(endpoint, script, run, error=str(error), model=model)
     return Route(endpoint, script, run, chosen, model=model)

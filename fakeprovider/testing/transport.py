@@ -10,8 +10,7 @@ from typing import Any
 
 import httpx
 
-from fakeprovider.delivery.transport import EXTENSION
-from fakeprovider.serving.asgi import ASGIApp, Event, Scope
+from fakeprovider.serving.asgi import TRANSPORT, ASGIApp, Event, Scope
 
 _MOMENT = 1.0  # seconds in which the application notices that its client has left
 
@@ -155,7 +154,7 @@ def _scope(request: httpx.Request, line: asyncio.Transport) -> Scope:
         "headers": [(name.lower(), value) for name, value in request.headers.raw],
         "server": (url.host, url.port or 80),
         "client": ("127.0.0.1", 0),
-        "extensions": {EXTENSION: line},
+        "extensions": {TRANSPORT: line},
     }
 
 

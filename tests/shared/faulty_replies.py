@@ -10,13 +10,13 @@ from typing import Any, Protocol
 from fakeprovider.conversation import Conversation
 from fakeprovider.delivery.schedule import delivery
 from fakeprovider.delivery.steps import Cut, Hold, Piece, Start, Step
-from fakeprovider.journal import Exchange
+from fakeprovider.journal import Exchange, exchange_of
 from fakeprovider.protocols.dialect import by_endpoint
 from fakeprovider.replies import Fault, Reply, call, say
 from fakeprovider.scripts import discover
 from fakeprovider.serving.asgi import Head
 from fakeprovider.serving.provider import Provider
-from fakeprovider.serving.request_context import RequestContext, exchange_of
+from fakeprovider.serving.request_context import RequestContext, WireRequest
 from fakeprovider.serving.routing import resolve
 from fakeprovider.settings import Settings
 
@@ -139,10 +139,14 @@ def send(
     )
     route = resolve(f"{path or '/' + script}/v1{PATHS[dialect]}", by_endpoint())
     assert route is not None
-    context = RequestContext(
-        by_endpoint()[route.endpoint], route, head=head or Head(), started=1_800_000_000.25
+    wire = WireRequest(
+        by_endpoint()[route.endpoint],
+        route,
+        head=head or Head(),
+        started=1_800_000_000.25,
+        body=json.dumps(request or body(dialect, stream, **rest)).encode(),
     )
-    context.body = json.dumps(request or body(dialect, stream, **rest)).encode()
+    context = RequestContext(wire)
     conversation, completion = provider.answer(context)
     steps = tuple(delivery(context, conversation, completion))
     return Sent(dialect, stream, steps, exchange_of(context))
