@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
 
-from fakeprovider_harness.commands.outer_loops import goal_command, loop_command, ralph_command
-from fakeprovider_harness.commands.run import run
-from fakeprovider_harness.commands.session import INTERRUPTED
+INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
+
+COMMANDS = {
+    "goal": (
+        "outer_loops:goal_command",
+        "Work on TEXT until an evaluator says it is reached.",
+    ),
+    "loop": ("outer_loops:loop_command", "Say PROMPT again and again in one conversation."),
+    "ralph": ("outer_loops:ralph_command", "The same prompt to a fresh run each time."),
+    "run": ("run:run", "One run on TASK, with tools over a directory."),
+}
+"""Where each command stands in this folder, and its line in the help."""
 
 
-class Resuming(click.Group):
-    """`--resume RUN_ID` without a command is `run --resume RUN_ID`."""
+class Commands(click.Group):
+    """Commands that are imported when they are called, so that help is there at once.
+
+    `--resume RUN_ID` without a command is `run --resume RUN_ID`.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and (args[0] == "--resume" or args[0].startswith("--resume=")):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
 
-@click.group(cls=Resuming, context_settings={"help_option_names": ["-h", "--help"]})
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(
+            import_module(f"fakeprovider_harness.commands.{module}"), attribute
+        )
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Run an agent on a project: once, item by item, again and again, or until a goal is met.
 
@@ -31,10 +59,6 @@ def cli() -> None:
 
     Exit status: 0 done; 1 stopped short of it; 2 wrong command line; 130 Ctrl-C.
     """
-
-
-for command in (run, ralph_command, loop_command, goal_command):
-    cli.add_command(command)
 
 
 def main(args: list[str] | None = None) -> Any:
@@ -46,9 +70,17 @@ def main(args: list[str] | None = None) -> Any:
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
-    except (OSError, sqlite3.Error) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except Exception as error:
+        if not isinstance(error, (OSError, _database_error())):
+            raise
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+
+
+def _database_error() -> type[Exception]:
+    """The error of SQLite if a command has loaded it: help must not."""
+    sqlite3 = sys.modules.get("sqlite3")
+    return OSError if sqlite3 is None else sqlite3.Error

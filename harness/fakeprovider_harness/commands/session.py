@@ -15,6 +15,7 @@ import click
 
 from fakeprovider_harness.budget.charging import UnknownPrice, refuse_unpriced
 from fakeprovider_harness.cancel import Cancel
+from fakeprovider_harness.commands.cli import INTERRUPTED
 from fakeprovider_harness.commands.file_tools import hands
 from fakeprovider_harness.commands.options import Options, said
 from fakeprovider_harness.commands.terminal import Person, counted, progress, shown, tell
@@ -33,7 +34,6 @@ from fakeprovider_harness.verify.command import CommandSucceeds
 
 T = TypeVar("T")
 
-INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
 SYSTEM = "You work on one project with the tools you have. Check what you did before you say done."
 
 

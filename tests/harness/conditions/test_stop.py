@@ -36,6 +36,7 @@ from fakeprovider_harness import (
     StopKind,
     TruncatedReplies,
     TurnRecord,
+    exports,
     parse_stop,
 )
 from fakeprovider_harness.models.base import Usage
@@ -146,7 +147,7 @@ def test_the_text_of_a_condition_reads_as_it_was_written() -> None:
 
 @given(conditions)
 def test_eval_of_the_repr_and_parse_of_the_repr_give_the_condition_back(stop: Condition) -> None:
-    assert eval(repr(stop), vars(fakeprovider_harness).copy()) == stop
+    assert eval(repr(stop), vars(exports).copy()) == stop
     assert parse_stop(repr(stop)) == stop
 
 
@@ -351,7 +352,7 @@ def test_what_cannot_be_meant_is_refused_by_class_and_field(
     text: str, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words) as raised:
-        eval(text, vars(fakeprovider_harness).copy())
+        eval(text, vars(exports).copy())
     assert "\n" not in str(raised.value)
 
 
