@@ -27,6 +27,7 @@ class ContractClause(Clause[Trial]):
     """
 
     cases: SearchStrategy[Case]
+    link: str = ""
     needs: Callable[[Report], bool] = lambda report: True
     promise: str = ""
 
@@ -49,7 +50,9 @@ def clause(
         return not values or any(value is not None and value is not False for value in values)
 
     def register(judge: Judge[Trial]) -> Judge[Trial]:
-        member = ContractClause(name, why, link, judge, cases=cases, needs=needs, promise=promise)
+        member = ContractClause(
+            name, why, judge, cases=cases, link=link, needs=needs, promise=promise
+        )
         CONTRACT.add(name, member)
         return judge
 
