@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import httpx
 import pytest
@@ -24,6 +25,14 @@ from fakeprovider.yamlscripts.templates import FILTERS, SOURCES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "yaml-scripts.md").read_text()
 EXAMPLES = Path(__file__).parents[2] / "docs" / "scripts"
+
+
+class Served(Protocol):
+    """A `fakeprovider serve` of its own."""
+
+    popen: subprocess.Popen[str]
+    url: str
+    base_url: str
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -96,7 +105,7 @@ def say(client: httpx.Client, path: str) -> str:
 
 
 def test_the_only_script_of_a_file_is_the_default(
-    tmp_path: Path, serve: Callable[..., Any]
+    tmp_path: Path, serve: Callable[..., Served]
 ) -> None:
     write(tmp_path, hello="turns: [{say: hello}]")
     process = serve(str(tmp_path / "hello.yaml"))
@@ -114,7 +123,7 @@ def test_scripts_that_are_wrong_are_told_before_anything_is_served(tmp_path: Pat
 
 
 def test_watched_scripts_are_read_again_while_the_server_runs(
-    tmp_path: Path, serve: Callable[..., Any]
+    tmp_path: Path, serve: Callable[..., Served]
 ) -> None:
     write(tmp_path, hello="turns: [{say: one}]")
     process = serve(str(tmp_path), "--watch")
@@ -133,8 +142,8 @@ class Seen:
 
     def __init__(self, folder: Path) -> None:
         self.scripts: list[list[str]] = []
-        self.told: list[str] = []
-        self.watcher = Watcher([folder], self.use, self.told.append)
+        self.messages: list[str] = []
+        self.watcher = Watcher([folder], self.use, self.messages.append)
 
     def use(self, scripts: Mapping[str, Script]) -> None:
         self.scripts.append(sorted(scripts))
@@ -153,7 +162,7 @@ def test_files_are_read_again_only_after_a_change(tmp_path: Path) -> None:
     touch(tmp_path / "a.yaml")
     seen.watcher.look()
     seen.watcher.look()
-    assert (seen.scripts, seen.told) == ([["a"]], ["read again: a"])
+    assert (seen.scripts, seen.messages) == ([["a"]], ["read again: a"])
 
 
 def test_files_that_come_and_go_are_seen(tmp_path: Path) -> None:
@@ -171,13 +180,13 @@ def test_a_mistake_is_told_once_and_the_scripts_stay_as_they_were(tmp_path: Path
     seen.watcher.look()
     seen.watcher.look()
     assert seen.scripts == []
-    assert len(seen.told) == 1
-    assert "a.yaml:1: unknown key 'sya'" in seen.told[0]
-    assert seen.told[0].endswith("the scripts stay as they were")
+    assert len(seen.messages) == 1
+    assert "a.yaml:1: unknown key 'sya'" in seen.messages[0]
+    assert seen.messages[0].endswith("the scripts stay as they were")
 
 
 def test_a_script_given_by_its_file_is_watched_too_and_stays_the_default(
-    tmp_path: Path, serve: Callable[..., Any]
+    tmp_path: Path, serve: Callable[..., Served]
 ) -> None:
     write(tmp_path, own="turns: [{say: one}]")
     process = serve("--script", str(tmp_path / "own.yaml"), "--watch")

@@ -19,16 +19,16 @@ CLASSICS = {
 
 def at(turn: int, *results: str) -> Conversation:
     """A conversation at a turn, whose last results say so and so."""
-    asked = Message("assistant", "")
+    answer = Message("assistant", "")
     answered = [Message("tool", text, call_id="a", tool="publish") for text in results]
-    return Conversation("m", (Message("user", "go"), asked, *answered), turn=turn)
+    return Conversation("m", (Message("user", "go"), answer, *answered), turn=turn)
 
 
 def test_the_classics_are_there_and_described() -> None:
     """Each with a sentence for the list."""
-    found = discover()
-    assert set(found) >= CLASSICS
-    assert all(describe(found[name]).endswith(".") for name in CLASSICS)
+    scripts = discover()
+    assert set(scripts) >= CLASSICS
+    assert all(describe(scripts[name]).endswith(".") for name in CLASSICS)
 
 
 def test_an_entry_point_adds_a_script_and_is_loaded_when_asked_for() -> None:

@@ -29,8 +29,8 @@ TITLE_SCHEMA = {
 
 
 def kind(*messages: Message, tools: tuple[Offered, ...] = (), **more: Any) -> str | None:
-    found = side_request(Conversation("m", messages, tools, **more))
-    return None if found is None else found.kind
+    side = side_request(Conversation("m", messages, tools, **more))
+    return None if side is None else side.kind
 
 
 @pytest.mark.parametrize("marker", TITLES)
@@ -72,9 +72,9 @@ def test_a_compaction_prompt_is_the_last_message_and_comes_with_tools_and_histor
 
 
 def test_a_sub_agent_is_known_by_its_header_alone() -> None:
-    found = side_request(Conversation("m", (Message("user", "x"),)), "x-claude-code-agent-id")
-    assert found is not None
-    assert found.kind == "sub_agent"
+    side = side_request(Conversation("m", (Message("user", "x"),)), "x-claude-code-agent-id")
+    assert side is not None
+    assert side.kind == "sub_agent"
 
 
 def test_a_request_without_tools_is_the_scripts_if_it_has_no_marker() -> None:
@@ -115,7 +115,9 @@ def test_over_the_wire_the_script_is_not_asked_and_the_journal_says_so(server: S
     assert content(title) == "Scripted run"
     assert content(agent) == "There is nothing to report."
     assert content(usual) == "turn 0"
-    rules = [[note.rule for note in one.notes] for one in server.journal.exchanges("side")]
+    rules = [
+        [note.rule for note in exchange.notes] for exchange in server.journal.exchanges("side")
+    ]
     assert rules == [["side_request"], ["side_request"], []]
     assert title.headers["x-fakeprovider-note"] == f"side_request: title ({TITLES[0]})"
 
@@ -127,9 +129,9 @@ def test_the_answer_fits_the_schema_that_is_asked_for() -> None:
     }
     schema["required"] = ["title", "isNewTopic"]
     conversation = Conversation("m", (Message("user", "x"),), options={"json_schema": schema})
-    found = side_request(conversation)
-    assert found is not None
-    assert json.loads(plain_answer(found, conversation).text) == {
+    side = side_request(conversation)
+    assert side is not None
+    assert json.loads(plain_answer(side, conversation).text) == {
         "title": "Scripted run",
         "isNewTopic": False,
     }

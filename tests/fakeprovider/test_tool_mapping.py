@@ -96,7 +96,10 @@ def test_of_several_calls_those_that_can_be_had_are_kept_in_their_order() -> Non
     mapping = ToolMapping({"read_file": Target("Bash", {"command": "cat"})})
     reply = ask("zap", None, call("read_file"), call("Bash", {"command": "ls"}))
     done = mapping.fit(reply, offering(BASH))
-    assert [one.arguments for one in done.reply.calls] == ['{"command":"cat"}', '{"command":"ls"}']
+    assert [tool_call.arguments for tool_call in done.reply.calls] == [
+        '{"command":"cat"}',
+        '{"command":"ls"}',
+    ]
     assert [note.rule for note in done.notes] == ["call_dropped", "call_replaced"]
 
 
@@ -188,7 +191,7 @@ def test_each_presets_stand_in_fits_the_tool_that_its_client_offers(
     client: str, offered: Offered, arguments: dict[str, Any]
 ) -> None:
     done = ToolMapping(client=PRESETS[client]).fit(ask("list_files"), offering(VIEW, offered))
-    assert [json.loads(one.arguments) for one in done.reply.calls] == [arguments]
+    assert [json.loads(tool_call.arguments) for tool_call in done.reply.calls] == [arguments]
     assert admits(offered.parameters, arguments)
     assert f"preset {client}" in done.notes[0].detail
 
@@ -210,7 +213,7 @@ def test_a_final_answer_takes_the_form_that_ends_the_client(
     client: str, offered: Offered, name: str, arguments: str
 ) -> None:
     reply = fitted(say("It's done."), offered, mapping=ToolMapping(client=PRESETS[client]))
-    assert [one.name for one in reply.calls] == [name]
+    assert [tool_call.name for tool_call in reply.calls] == [name]
     assert list(json.loads(reply.calls[0].arguments).values()) == [arguments]
     assert reply.text == ""
 
@@ -262,9 +265,9 @@ def test_why_a_reply_is_plain_stands_in_a_header_and_in_the_journal(
 ) -> None:
     reply = post(server, "~why/plan", USER, stream=stream)
     assert reply.headers["x-fakeprovider-note"].startswith("plain_answer: the script asks for")
-    found = server.journal.exchanges("why")[-1]
-    assert [note.rule for note in found.notes] == ["plain_answer"]
-    assert found.status == 200
+    exchange = server.journal.exchanges("why")[-1]
+    assert [note.rule for note in exchange.notes] == ["plain_answer"]
+    assert exchange.status == 200
 
 
 def test_a_path_parameter_names_the_preset(server: Server) -> None:

@@ -14,10 +14,10 @@ from fakeprovider.yamlscripts import read_script
 from fakeprovider.yamlscripts.conditions import predicate
 
 
-def told(script: dict[str, Any]) -> list[str]:
+def mistakes(script: dict[str, Any]) -> list[str]:
     """The problems, without file and line."""
     _, problems = read_script(json.dumps(script), "x")
-    return [one.message for one in problems]
+    return [conversation.message for conversation in problems]
 
 
 def when(**written: Any) -> dict[str, Any]:
@@ -45,12 +45,12 @@ POSSIBLE = [
 @pytest.mark.parametrize("written", IMPOSSIBLE, ids=json.dumps)
 def test_a_condition_whose_parts_exclude_each_other(written: dict[str, Any]) -> None:
     message = "this condition can never hold: its parts exclude each other"
-    assert told(when(**written)) == [message]
+    assert mistakes(when(**written)) == [message]
 
 
 @pytest.mark.parametrize("written", POSSIBLE, ids=json.dumps)
 def test_a_condition_that_may_hold(written: dict[str, Any]) -> None:
-    assert told(when(**written)) == []
+    assert mistakes(when(**written)) == []
 
 
 counts = st.one_of(
@@ -80,10 +80,10 @@ conditions: st.SearchStrategy[dict[str, Any]] = st.recursive(
 
 def conversations() -> list[Conversation]:
     """Every number of turns, with and without a result that has the text."""
-    said, asked = Message("assistant"), Message("user")
+    answer, question = Message("assistant"), Message("user")
     ends: list[tuple[Message, ...]] = [(), (Message("tool", "x"),), (Message("tool", "y"),)]
     return [
-        Conversation("m", (*[said] * before, asked, *[said] * since, *end), turn=turn)
+        Conversation("m", (*[answer] * before, question, *[answer] * since, *end), turn=turn)
         for turn in range(7)
         for since in range(7)
         for before in range(1)
@@ -98,8 +98,8 @@ ALL = conversations()
 @settings(max_examples=150)
 def test_what_is_told_of_a_condition_is_true(written: dict[str, Any]) -> None:
     """Never holds, always holds: so it is in every conversation."""
-    problems = told(when(**written))
-    outcomes = {predicate(written)(one) for one in ALL}
+    problems = mistakes(when(**written))
+    outcomes = {predicate(written)(conversation) for conversation in ALL}
     if problems and "can never hold" in problems[0]:
         assert outcomes == {False}
     elif problems:
@@ -108,7 +108,7 @@ def test_what_is_told_of_a_condition_is_true(written: dict[str, Any]) -> None:
 
 
 def turns(*written: dict[str, Any]) -> list[str]:
-    return told({"turns": list(written)})
+    return mistakes({"turns": list(written)})
 
 
 UNREACHED = "this turn is never reached: nothing leads to it"
@@ -141,7 +141,7 @@ def test_the_number_of_a_turn_follows_from_where_it_stands() -> None:
     assert turns(first, {"loop": [at(42), {"say": "c"}]}) == [
         "this condition can never hold: the turn is 1 or ... here"
     ]
-    assert told({"repeat_last": True, "turns": [first, at({"at_least": 50})]}) == []
+    assert mistakes({"repeat_last": True, "turns": [first, at({"at_least": 50})]}) == []
 
 
 def test_a_case_that_holds_at_every_number_it_can_have_hides_the_next() -> None:
@@ -166,8 +166,8 @@ def test_a_script_of_very_many_turns_is_looked_at_in_time() -> None:
 def test_a_fault_on_a_turn_that_comes_again_may_name_any_of_its_turns() -> None:
     """What holds for a block that is run for ever and for rules, not for a turn of its own."""
     say = {"say": "a", "fault": {"name": "rate_limited", "turn": "7-"}}
-    assert told({"turns": [{"loop": [say]}]}) == []
-    assert told({"rules": [{"when": {"turn": 2}, **say}, {"say": "b"}]}) == []
-    assert told({"turns": [{"cases": [say]}]}) == [
+    assert mistakes({"turns": [{"loop": [say]}]}) == []
+    assert mistakes({"rules": [{"when": {"turn": 2}, **say}, {"say": "b"}]}) == []
+    assert mistakes({"turns": [{"cases": [say]}]}) == [
         "this fault can never strike: the turn is 0 here"
     ]

@@ -295,10 +295,10 @@ MISTAKES = [
 )
 def test_each_mistake_is_told_with_its_line_and_what_is_allowed(text: str, message: str) -> None:
     script, problems = read_script(text, "x", "scripts/x.yaml")
-    told = "\n".join(map(str, problems))
+    messages = "\n".join(map(str, problems))
     assert script is None
-    assert all(line.startswith("scripts/x.yaml:") for line in told.splitlines())
-    assert message in told.replace("scripts/x.yaml:", "")
+    assert all(line.startswith("scripts/x.yaml:") for line in messages.splitlines())
+    assert message in messages.replace("scripts/x.yaml:", "")
 
 
 def test_all_mistakes_of_a_file_are_told_at_once() -> None:
@@ -312,7 +312,7 @@ def test_all_mistakes_of_a_file_are_told_at_once() -> None:
                 say: x
         """
     _, problems = read_script(textwrap.dedent(text), "x")
-    assert [one.line for one in problems] == [1, 3, 4, 4, 6]
+    assert [problem.line for problem in problems] == [1, 3, 4, 4, 6]
 
 
 def test_a_file_that_is_not_utf_8_is_told_with_its_line() -> None:
@@ -334,7 +334,7 @@ def test_one_wrong_script_does_not_hide_the_others_problems(tmp_path: Path) -> N
     (tmp_path / "b.yaml").write_text("turn: []")
     with pytest.raises(BadScripts) as raised:
         load(tmp_path)
-    assert {Path(one.file).name for one in raised.value.problems} == {"a.yaml", "b.yaml"}
+    assert {Path(problem.file).name for problem in raised.value.problems} == {"a.yaml", "b.yaml"}
 
 
 BEYOND_FORM = """

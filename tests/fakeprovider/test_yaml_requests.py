@@ -25,10 +25,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "yaml-scripts.md").read_text(encodi
 
 
 def script(text: str) -> YamlScript:
-    found, problems = read_script(textwrap.dedent(text), "mine", "mine.yaml")
+    result, problems = read_script(textwrap.dedent(text), "mine", "mine.yaml")
     assert problems == []
-    assert found is not None
-    return found
+    assert result is not None
+    return result
 
 
 def after(*results: str, user: str = "Go.", **more: Any) -> Conversation:
@@ -42,9 +42,9 @@ def after(*results: str, user: str = "Go.", **more: Any) -> Conversation:
     return Conversation("m", tuple(messages), tools, turn=turns, position=turns, **more)
 
 
-def outcome(one: YamlScript, conversation: Conversation) -> str:
+def outcome(scripted: YamlScript, conversation: Conversation) -> str:
     try:
-        return one(conversation).text
+        return scripted(conversation).text
     except ScriptRanOut:
         return "end"
 
@@ -125,8 +125,8 @@ def test_a_condition_registered_once_is_everywhere_and_told_by_name_where_it_lac
         return lambda conversation: match(conversation.model)
 
     try:
-        one = script("rules: [{when: {not: {model: {equals: m}}}, say: other}, {say: ours}]")
-        assert one(after()).text == "ours"
+        scripted = script("rules: [{when: {not: {model: {equals: m}}}, say: other}, {say: ours}]")
+        assert scripted(after()).text == "ours"
         properties = json_schema()["$defs"]["condition"]["properties"]
         assert properties["model"]["description"] == "The model that the client asks for."
         assert gaps() == [
@@ -139,20 +139,20 @@ def test_a_condition_registered_once_is_everywhere_and_told_by_name_where_it_lac
 
 @pytest.mark.parametrize(("when", "holds"), WHEN)
 def test_each_condition(when: str, holds: bool) -> None:
-    one = script(f"rules: [{{when: {when}, say: 'yes'}}]")
+    scripted = script(f"rules: [{{when: {when}, say: 'yes'}}]")
     conversation = after("Error: permission denied")
-    assert (outcome(one, conversation) == "yes") is holds
+    assert (outcome(scripted, conversation) == "yes") is holds
 
 
 def test_an_outcome_is_an_error_if_the_protocol_or_the_first_word_says_so() -> None:
-    one = script("rules: [{when: {last_result: {outcome: error}}, say: e}, {say: o}]")
+    scripted = script("rules: [{when: {last_result: {outcome: error}}, say: e}, {say: o}]")
     marked = after("all is well")
     marked = replace(
         marked, messages=(*marked.messages[:-1], replace(marked.messages[-1], is_error=True))
     )
-    assert one(marked).text == "e"
-    assert one(after("errors.log mentions Error: x")).text == "o"
-    assert one(after("[ERROR] no")).text == "e"
+    assert scripted(marked).text == "e"
+    assert scripted(after("errors.log mentions Error: x")).text == "o"
+    assert scripted(after("[ERROR] no")).text == "e"
 
 
 def test_no_case_that_holds_is_the_end_and_says_where() -> None:
@@ -176,21 +176,21 @@ PIE = script(
 def test_a_result_counts_only_until_the_user_speaks_again() -> None:
     tools = (Offered("chart"), Offered("chart2"))
     pie = Message("user", "a pie, please")
-    asked = Message("assistant", calls=(Call("c1", "chart", "{}"),))
+    calling = Message("assistant", calls=(Call("c1", "chart", "{}"),))
     answered = Message("tool", "ok", call_id="c1", tool="chart")
     r1 = Conversation("m", (pie,), tools)
-    r2 = Conversation("m", (pie, asked, answered), tools, turn=1)
+    r2 = Conversation("m", (pie, calling, answered), tools, turn=1)
     r3 = Conversation(
         "m",
-        (pie, asked, answered, Message("assistant", "drawn"), Message("user", "now a bar")),
+        (pie, calling, answered, Message("assistant", "drawn"), Message("user", "now a bar")),
         tools,
         turn=2,
     )
     beside = Message("user", "go on", beside_results=True)
-    r4 = Conversation("m", (pie, asked, answered, beside), tools, turn=1)
+    r4 = Conversation("m", (pie, calling, answered, beside), tools, turn=1)
     own = replace(answered, call_id="theirs")
     r5 = Conversation(
-        "m", (pie, replace(asked, calls=(Call("theirs", "chart", "{}"),)), own), tools, turn=1
+        "m", (pie, replace(calling, calls=(Call("theirs", "chart", "{}"),)), own), tools, turn=1
     )
     assert PIE(r1).calls[0].name == "chart"
     assert PIE(r2).text == "drawn"
@@ -223,8 +223,8 @@ SEEN = after('{"items": [{"id": 7, "name": "a b"}], "url": "x"}\nline two: ticke
     ],
 )
 def test_templates_take_values_from_what_was_seen(template: str, text: str) -> None:
-    one = script(json.dumps({"repeat_last": True, "turns": [{"say": template}]}))
-    assert one(SEEN).text == text
+    scripted = script(json.dumps({"repeat_last": True, "turns": [{"say": template}]}))
+    assert scripted(SEEN).text == text
 
 
 def test_an_argument_that_is_one_template_keeps_its_type() -> None:
@@ -234,8 +234,8 @@ def test_an_argument_that_is_one_template_keeps_its_type() -> None:
         "text": "number {{ result | line 0 | json items 0 id }}",
     }
     call = {"tool": "read_file", "arguments": arguments}
-    one = script(json.dumps({"repeat_last": True, "turns": [{"ask": call}]}))
-    assert json.loads(one(SEEN).calls[0].arguments) == {
+    scripted = script(json.dumps({"repeat_last": True, "turns": [{"ask": call}]}))
+    assert json.loads(scripted(SEEN).calls[0].arguments) == {
         "id": 7,
         "all": [[{"id": 7, "name": "a b"}]],
         "text": "number 7",
@@ -243,11 +243,11 @@ def test_an_argument_that_is_one_template_keeps_its_type() -> None:
 
 
 def test_a_template_that_finds_nothing_names_script_turn_and_text() -> None:
-    one = script("{repeat_last: true, turns: [{say: '{{ result | json id }}'}]}")
+    scripted = script("{repeat_last: true, turns: [{say: '{{ result | json id }}'}]}")
     with pytest.raises(ApiError, match=r"Script 'mine', turn 1: \{\{ result \| json id \}\}: this"):
-        one(after("no json"))
+        scripted(after("no json"))
     with pytest.raises(ApiError, match="there is no tool result since the last turn"):
-        one(after())
+        scripted(after())
 
 
 # Expectations
@@ -291,13 +291,13 @@ EXPECT = [
 def test_a_request_that_drifts_is_refused_by_script_turn_message_and_difference(
     expect: str, difference: str | None
 ) -> None:
-    one = script(f"{{repeat_last: true, turns: [{{say: fine, expect: {expect}}}]}}")
+    scripted = script(f"{{repeat_last: true, turns: [{{say: fine, expect: {expect}}}]}}")
     here = after("one two three", prompt_tokens=99)
     if difference is None:
-        assert one(here).text == "fine"
+        assert scripted(here).text == "fine"
         return
     with pytest.raises(ApiError) as raised:
-        one(here)
+        scripted(here)
     assert raised.value.message.startswith("Script 'mine', turn 1: ")
     assert difference in raised.value.message
     assert (raised.value.status, raised.value.retry) == (400, False)
@@ -307,7 +307,7 @@ def test_a_request_that_drifts_is_refused_by_script_turn_message_and_difference(
 
 
 def test_a_scripts_own_mapping_and_closing_fit_it_to_a_client() -> None:
-    one = script(
+    scripted = script(
         """
         tools:
           list_files: {tool: bash, arguments: {command: ls}}
@@ -319,10 +319,10 @@ def test_a_scripts_own_mapping_and_closing_fit_it_to_a_client() -> None:
         """
     )
     bash = Offered("bash", None, {"type": "object", "properties": {"command": {"type": "string"}}})
-    catalogue = ToolMapping().for_script(one)
+    catalogue = ToolMapping().for_script(scripted)
     offering = replace(after(), tools=(bash,))
-    first = catalogue.fit(one(offering), offering).reply
-    last = catalogue.fit(one(replace(offering, turn=1)), offering).reply
+    first = catalogue.fit(scripted(offering), offering).reply
+    last = catalogue.fit(scripted(replace(offering, turn=1)), offering).reply
     assert first.calls == (ToolCall("bash", '{"command":"ls"}'),)
     assert json.loads(last.calls[0].arguments) == {"command": "echo DONE 'It'\"'\"'s done.'"}
 
@@ -330,8 +330,8 @@ def test_a_scripts_own_mapping_and_closing_fit_it_to_a_client() -> None:
 def test_closing_by_name_calls_the_tool_with_the_answer_and_text_leaves_words() -> None:
     submit = replace(after(), tools=(Offered("submit"),))
     for closing, calls in (("submit", (ToolCall("submit", '{"answer":"x"}'),)), ("text", ())):
-        one = script(f"{{closing: {closing}, turns: [{{say: x}}]}}")
-        assert ToolMapping().for_script(one).fit(one(submit), submit).reply.calls == calls
+        scripted = script(f"{{closing: {closing}, turns: [{{say: x}}]}}")
+        assert ToolMapping().for_script(scripted).fit(scripted(submit), submit).reply.calls == calls
 
 
 # Patterns
@@ -348,14 +348,14 @@ def test_closing_by_name_calls_the_tool_with_the_answer_and_text_leaves_words() 
 )
 def test_a_pattern_that_backtracks_fails_in_words_and_does_not_hang(turn: str) -> None:
     """For ever is what it would take: more ways to split the text than atoms on earth."""
-    one = script(f"turns: [{{ask: list_files}}, {turn}]")
+    scripted = script(f"turns: [{{ask: list_files}}, {turn}]")
     with pytest.raises(ApiError) as failed:
-        one(after("a" * 200 + "!"))
+        scripted(after("a" * 200 + "!"))
     assert failed.value.code == "script_failed"
     assert failed.value.message.startswith("Script 'mine', turn 1: the pattern '^(a|aa)+$' took")
     assert failed.value.retry is False
 
 
 def test_a_pattern_that_python_would_hang_on_is_just_no_match() -> None:
-    one = script("turns: [{cases: [{when: {user: {matches: '^(a+)+$'}}, say: x}, {say: y}]}]")
-    assert one(after(user="a" * 200 + "!")).text == "y"
+    scripted = script("turns: [{cases: [{when: {user: {matches: '^(a+)+$'}}, say: x}, {say: y}]}]")
+    assert scripted(after(user="a" * 200 + "!")).text == "y"

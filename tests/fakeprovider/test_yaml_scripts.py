@@ -28,10 +28,10 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "scripts"
 
 
 def script(text: str) -> YamlScript:
-    found, problems = read_script(textwrap.dedent(text), "mine", "mine.yaml")
+    result, problems = read_script(textwrap.dedent(text), "mine", "mine.yaml")
     assert problems == []
-    assert found is not None
-    return found
+    assert result is not None
+    return result
 
 
 def after(*results: str, user: str = "Go.", **more: Any) -> Conversation:
@@ -58,9 +58,9 @@ def said(conversation: Conversation, *texts: str) -> Conversation:
     )
 
 
-def spoken(one: YamlScript, turns: int) -> list[str]:
+def spoken(scripted: YamlScript, turns: int) -> list[str]:
     """What a script of words says on each turn."""
-    return [one(said(after(), *["more"] * turn)).text for turn in range(turns)]
+    return [scripted(said(after(), *["more"] * turn)).text for turn in range(turns)]
 
 
 # What a turn says
@@ -96,7 +96,7 @@ def test_every_part_of_a_reply_stands_in_its_order() -> None:
 
 
 def test_refusal_finish_fault_and_the_scripts_own_pace() -> None:
-    one = script(
+    scripted = script(
         """
         description: Everything that is not a plain answer.
         pace: {tokens_per_second: 50}
@@ -109,16 +109,16 @@ def test_refusal_finish_fault_and_the_scripts_own_pace() -> None:
             say: x
         """
     )
-    assert one(after()).blocks == (Refusal("I will not."),)
-    assert one(after("a")).finish == "length"
-    assert one(after("a", "b")).fault == Fault("rate_limited")
-    assert one(after("a", "b", "c")).fault == Fault("stall", {"seconds": 3})
-    assert one(after()).pace == Pace(tokens_per_second=50)
-    assert describe(one) == "Everything that is not a plain answer."
+    assert scripted(after()).blocks == (Refusal("I will not."),)
+    assert scripted(after("a")).finish == "length"
+    assert scripted(after("a", "b")).fault == Fault("rate_limited")
+    assert scripted(after("a", "b", "c")).fault == Fault("stall", {"seconds": 3})
+    assert scripted(after()).pace == Pace(tokens_per_second=50)
+    assert describe(scripted) == "Everything that is not a plain answer."
 
 
 def test_a_pace_is_a_profile_or_starts_from_one() -> None:
-    one = script(
+    scripted = script(
         """
         pace: reading
         turns:
@@ -127,13 +127,13 @@ def test_a_pace_is_a_profile_or_starts_from_one() -> None:
             pace: {profile: reading, first_token: 2, stall: 1, stall_every: 5}
         """
     )
-    assert one(after()).pace == Pace(0.0, 5.3)
-    assert one(after("x")).pace == Pace(2, 5.3, 0.0, 1, 5)
+    assert scripted(after()).pace == Pace(0.0, 5.3)
+    assert scripted(after("x")).pace == Pace(2, 5.3, 0.0, 1, 5)
 
 
 def test_a_fault_excuses_what_is_otherwise_refused_when_the_file_is_read() -> None:
-    one = script("turns: [{ask: {tool: read file}, finish: stop, fault: unknown_tool}]")
-    assert one(after()).calls == (ToolCall("read file"),)
+    scripted = script("turns: [{ask: {tool: read file}, finish: stop, fault: unknown_tool}]")
+    assert scripted(after()).calls == (ToolCall("read file"),)
 
 
 # Which turn it is
@@ -237,9 +237,9 @@ def test_with_or_without_conditions_the_same_way_is_found(data: st.DataObject) -
         assert outcome(plain, here) == outcome(conditional, here)
 
 
-def outcome(one: YamlScript, conversation: Conversation) -> str:
+def outcome(scripted: YamlScript, conversation: Conversation) -> str:
     try:
-        return one(conversation).text
+        return scripted(conversation).text
     except ScriptRanOut:
         return "end"
 
@@ -265,7 +265,7 @@ def test_the_examples_are_valid_for_editors() -> None:
 
 @pytest.fixture(scope="module")
 def classics() -> Iterator[httpx.Client]:
-    scripts = {f"{name}-yaml": one for name, one in load(EXAMPLES).items()}
+    scripts = {f"{name}-yaml": scripted for name, scripted in load(EXAMPLES).items()}
     with (
         Server("plan", scripts=scripts) as running,
         httpx.Client(base_url=running.url, timeout=60) as client,
@@ -318,5 +318,5 @@ def test_the_classics_in_yaml_are_the_same_bytes(
 
 
 def test_the_schema_says_what_a_script_is_called() -> None:
-    told = json.dumps(json_schema())
-    assert "Its name; without one, that of its file." in told
+    schema = json.dumps(json_schema())
+    assert "Its name; without one, that of its file." in schema
