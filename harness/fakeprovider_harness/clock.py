@@ -1,10 +1,14 @@
-"""Time, as the loop reads it: injected, so that tests need not wait."""
+"""Time as the loop reads it, injected so that tests need not wait; and the readings of a run."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
+
+from fakeprovider_harness.records import Times
 
 
 class Clock(Protocol):
@@ -90,3 +94,60 @@ class FakeClock:
         for waiting in [waiting for waiting in self._waiting if waiting[0] <= self.now]:
             self._waiting.remove(waiting)
             waiting[1].set()
+
+
+class RunClock:
+    """Reads a clock into the times of one run: what has passed, and what of it was waiting.
+
+    It is a clock as well, for what pauses on behalf of the run: a sleep on it counts as waiting.
+    """
+
+    def __init__(self, times: Times, source: Clock) -> None:
+        self.source = source
+        self.paused = 0.0
+        self._times = times
+        self._pausing: float | None = None
+
+    def begin(self, *, first: bool) -> float:
+        """Start to count; returns how many seconds ago the run was left, 0 if this is its start."""
+        times, now = self._times, self.time()
+        away = 0.0 if first else max(0.0, now - times.left)
+        if first:
+            times.started = now
+        self._began = self.monotonic()
+        self._elapsed = max(times.elapsed, now - times.started)
+        self._active, self._waited = times.active, times.waited
+        return away
+
+    def tick(self) -> None:
+        """Bring the times of the run up to now."""
+        now, times = self.monotonic(), self._times
+        passed = now - self._began
+        paused = self.paused + (0.0 if self._pausing is None else now - self._pausing)
+        times.elapsed = self._elapsed + passed
+        times.active = self._active + passed - paused
+        times.waited = self._waited + paused
+        times.left = self.time()
+
+    @contextmanager
+    def pausing(self) -> Iterator[None]:
+        """Count what passes inside as waiting, not as work."""
+        self._pausing = self.monotonic()
+        try:
+            yield
+        finally:
+            self.paused += self.monotonic() - self._pausing
+            self._pausing = None
+
+    def time(self) -> float:
+        return self.source.time()
+
+    def monotonic(self) -> float:
+        return self.source.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        with self.pausing():
+            await self.source.sleep(seconds)
+
+    async def reach(self, moment: float) -> None:
+        await self.source.reach(moment)

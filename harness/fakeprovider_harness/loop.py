@@ -8,28 +8,23 @@ from collections.abc import Callable, Iterable
 from fakeprovider_harness.budget.budget_tree import Branch
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.cancel import Cancel
-from fakeprovider_harness.clock import Clock, SystemClock
+from fakeprovider_harness.clock import Clock
 from fakeprovider_harness.context.policy import ContextPolicy
-from fakeprovider_harness.engine import (
-    compaction,
-    model_step,
-    recovery,
-    run_arguments,
-    verification,
-)
+from fakeprovider_harness.engine import compaction, model_step, verification
 from fakeprovider_harness.engine.call_validation import examine
 from fakeprovider_harness.engine.gate import gate, interruption, measure
-from fakeprovider_harness.engine.run_context import RunContext, guarded
+from fakeprovider_harness.engine.recovery import recover
+from fakeprovider_harness.engine.run_arguments import RunArguments
+from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.engine.tool_step import next_calls, perform
 from fakeprovider_harness.models.base import Model
 from fakeprovider_harness.outcomes import Status, Stop, StopKind
-from fakeprovider_harness.persistence.storage import NoStore, Storage
+from fakeprovider_harness.persistence.storage import Storage
 from fakeprovider_harness.settings import Settings
 from fakeprovider_harness.state import RunState
 from fakeprovider_harness.stop import Condition
-from fakeprovider_harness.tooling.toolbox import Toolbox
 from fakeprovider_harness.tools import Tool
-from fakeprovider_harness.trace import Trace, no_trace
+from fakeprovider_harness.trace import Trace
 from fakeprovider_harness.verify.verifier import Verifier
 
 
@@ -66,33 +61,17 @@ async def arun(
     for an argument that is something else, and says what to pass; `RunBusy` and `StaleRun` where
     another process has the run. Nothing was sent then.
     """
-    run_arguments.check(locals())
-    run = RunContext(
-        state=state,
-        model=model,
-        toolbox=Toolbox(tools, context.tools(state) if context else ()),
-        condition=guarded(stop, settings or Settings()),
-        pricing=price,
-        trace=trace or no_trace,
-        store=store or NoStore(),
-        cancel=cancel or Cancel(),
-        settings=settings or Settings(),
-        clock=clock or SystemClock(),
-        on_text=on_text,
-        verifier=verify,
-        branch=branch,
-        context=context,
-    )
-    run.refuse_unpriced()
+    run = RunContext(RunArguments(**locals()))
     if state.resumable:
-        with run.store.claim(state.run_id):
+        with run.journal.store.claim(state.run_id):
             await _go(run)
     return state
 
 
 async def _go(run: RunContext) -> None:
+    """From a start or a resume to the next stop."""
     run.begin()
-    recovery.recover(run)
+    recover(run)
     try:
         while run.state.status is Status.RUNNING:
             stop = await _step(run)
@@ -100,16 +79,17 @@ async def _go(run: RunContext) -> None:
                 run.end(stop)
     except asyncio.CancelledError:
         run.cancel.set("the task that ran it was cancelled")
-        recovery.recover(run)
+        recover(run)
         run.end(Stop(StopKind.CANCELLED, evidence={"reason": run.cancel.reason}))
         raise
 
 
 async def _step(run: RunContext) -> Stop | None:
-    """Stop conditions, then one pending call, then the model."""
-    examine(run)
+    """Stop conditions, then the pending calls that are next, then the model."""
+    if run.state.pending:
+        examine(run)
     measure(run)
-    unpaid = await verification.check(run)
+    unpaid = await verification.check(run) if run.verifier is not None else None
     stop = gate(run) or unpaid
     if stop is not None:
         return stop

@@ -33,7 +33,7 @@ def examine(run: RunContext) -> None:
             told = True
         else:
             _sort(run, call, tool, checked)
-        run.finish(call)
+        run.journal.finish(call)
 
 
 def _sort(run: RunContext, call: PendingCall, tool: Tool | None, checked: Checked) -> None:
@@ -114,7 +114,7 @@ def tell(run: RunContext, call: PendingCall) -> None:
     if decision is None or call.heard:
         return
     call.heard = True
-    run.emit(
+    run.journal.emit(
         Decided(
             run.state.run_id,
             call.call.name,

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.context.policy import Ask, ContextPolicy, Moment
-from fakeprovider_harness.engine.metered_model import NotAdmitted
+from fakeprovider_harness.engine.metered_model import NotAdmitted, ask_beside
 from fakeprovider_harness.engine.run_context import RunContext
-from fakeprovider_harness.engine.side import ask_beside
 from fakeprovider_harness.engine.transcript import shown, size
 from fakeprovider_harness.models.base import Message, Model
 from fakeprovider_harness.outcomes import Stop, StopKind
@@ -57,7 +56,7 @@ async def compact(run: RunContext, policy: ContextPolicy) -> Stop | None:
         return _pointless(
             run, policy, "the prompt was refused as too long, and nothing can be left out"
         )
-    run.save()
+    run.journal.save()
     return None
 
 
@@ -81,7 +80,7 @@ def _adopt(run: RunContext, view: View) -> None:
     run.state.view = view
     after = sum(map(size, shown(run.state.messages, view)))
     turn = len(run.state.turns)
-    run.emit(Compaction(run.state.run_id, turn, last_prompt(run.state), before, after))
+    run.journal.emit(Compaction(run.state.run_id, turn, last_prompt(run.state), before, after))
 
 
 def _pointless(run: RunContext, policy: ContextPolicy, why: str) -> Stop:

@@ -17,7 +17,7 @@ from fakeprovider_harness.trace import Note
 
 def gate(run: RunContext) -> Stop | None:
     """Why the run may not go on, the weightiest reason first; None if it may."""
-    run.tick()
+    run.clock.tick()
     rounds, verifying = run.settings.verifications, run.verifier is not None
     holds = [*_cancelled(run), *completion(run.state, rounds, verifying=verifying)]
     held = (*fired(run.condition, run.state), *run.account.over())
@@ -142,7 +142,7 @@ def _take(run: RunContext, leaf: NoProgress, reading: Reading) -> None:
         return
     own = [each for each in state.readings if each.name == leaf.name]
     if reading.error or len(unreadable(state, own)) >= (leaf.rounds or 1):
-        run.emit(Note(state.run_id, f"measure {leaf.name}: {reading.error or UNKNOWN}"))
+        run.journal.emit(Note(state.run_id, f"measure {leaf.name}: {reading.error or UNKNOWN}"))
 
 
 def nudge(run: RunContext) -> None:
@@ -154,4 +154,4 @@ def nudge(run: RunContext) -> None:
             kind = str(leaf.kind)
             state.messages.append(Message("user", text))
             state.nudges.append(Nudge(len(state.turns), kind))
-            run.emit(Note(state.run_id, f"nudge ({kind}): {text}"))
+            run.journal.emit(Note(state.run_id, f"nudge ({kind}): {text}"))

@@ -6,19 +6,17 @@ from collections.abc import Iterator
 
 from msgspec.structs import asdict
 
-from fakeprovider_harness.deadline import alarm
 from fakeprovider_harness.engine import compaction, gate, transcript
-from fakeprovider_harness.engine.metered_model import Metered, NotAdmitted
-from fakeprovider_harness.engine.run_context import Pauses, RunContext
+from fakeprovider_harness.engine.metered_model import NotAdmitted, retrying
+from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.models.base import (
     Message,
-    Model,
     ModelCancelled,
     ModelError,
     ModelReply,
     Usage,
 )
-from fakeprovider_harness.models.retry import Retry, RetryingModel
+from fakeprovider_harness.models.retry import Retry
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.state import TurnRecord
 from fakeprovider_harness.tooling import model_messages
@@ -28,7 +26,7 @@ from fakeprovider_harness.trace import Note, RequestRetried, TurnEvent
 async def ask(run: RunContext) -> Stop | None:
     """Ask for the next reply and accept it; returns why the run ends if none came."""
     gate.nudge(run)
-    began, paused = run.clock.monotonic(), run.paused
+    began, paused = run.clock.monotonic(), run.clock.paused
     try:
         reply = await _reply(run)
     except NotAdmitted as refused:
@@ -38,7 +36,7 @@ async def ask(run: RunContext) -> Stop | None:
     except ModelError as error:
         run.overflowed = _kind_of(error) is StopKind.CONTEXT_WINDOW
         return None if run.overflowed and compaction.due(run) else _failure(error)
-    accept(run, reply, (run.clock.monotonic() - began - run.paused + paused) * 1000)
+    accept(run, reply, (run.clock.monotonic() - began - run.clock.paused + paused) * 1000)
     return _unusable(run, reply)
 
 
@@ -52,8 +50,13 @@ def _cancelled(run: RunContext) -> Stop | None:
 
 async def _reply(run: RunContext) -> ModelReply:
     """The reply of the model, asked as often as the retry policy says and time permits."""
-    async with alarm(run) as signal:
-        return await _asked(run).ask(
+
+    def tell(retry: Retry) -> None:
+        turn = len(run.state.turns) + 1
+        run.journal.emit(RequestRetried(run.state.run_id, turn, **asdict(retry)))
+
+    async with run.request_signal() as signal:
+        return await retrying(run, run.model, run.ledger.pricing, on_retry=tell).ask(
             run.outgoing.messages(run.state),
             run.toolbox.specs,
             max_output=run.settings.max_output,
@@ -62,29 +65,17 @@ async def _reply(run: RunContext) -> ModelReply:
         )
 
 
-def _asked(run: RunContext) -> Model:
-    policy = run.account.retry
-    if policy is None or isinstance(run.model, RetryingModel):
-        return Metered(run)
-
-    def tell(retry: Retry) -> None:
-        run.emit(RequestRetried(run.state.run_id, len(run.state.turns) + 1, **asdict(retry)))
-
-    retries = run.account.retries
-    return RetryingModel(Metered(run), policy, retries, clock=Pauses(run), on_retry=tell)
-
-
 def accept(run: RunContext, reply: ModelReply, ms: float = 0.0) -> None:
     """Store a reply that was charged: its calls are pending, and the trace hears of it."""
     state, sent = run.state, len(run.state.messages)
     usage = reply.usage or Usage(0, 0, estimated=True)
     empty = not reply.text.strip() and not reply.calls
-    transcript.add_reply(state, reply, run.taken)
+    transcript.add_reply(state, reply, run.call_ids)
     state.turns.append(
         TurnRecord(
             turn=len(state.turns) + 1,
             usage=usage,
-            cost_usd=run.cost_of(usage, reply.model),
+            cost_usd=run.ledger.cost_of(usage, reply.model),
             finish=reply.finish,
             sent=sent,
             calls=len(reply.calls),
@@ -92,11 +83,11 @@ def accept(run: RunContext, reply: ModelReply, ms: float = 0.0) -> None:
             empty=empty and reply.finish != "pause",
             model=reply.model,
             ms=round(ms, 3),
-            overrun=run.overrun,
+            overrun=run.ledger.overrun,
         )
     )
     _nudge(run, reply)
-    run.save()
+    run.journal.save()
     _report(run, usage, reply)
 
 
@@ -112,15 +103,15 @@ def _nudge(run: RunContext, reply: ModelReply) -> None:
 
 def _report(run: RunContext, usage: Usage, reply: ModelReply) -> None:
     for note in (*reply.notes, *_oddities(run, reply)):
-        run.emit(Note(run.state.run_id, note))
-    run.emit(
+        run.journal.emit(Note(run.state.run_id, note))
+    run.journal.emit(
         TurnEvent(
             run.state.run_id,
             len(run.state.turns),
             usage.prompt_tokens,
             usage.completion_tokens,
             usage.prompt_tokens + usage.completion_tokens,
-            run.known_cost,
+            run.ledger.known_cost,
             reply.finish,
         )
     )

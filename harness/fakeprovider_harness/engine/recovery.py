@@ -26,7 +26,7 @@ def recover(run: RunContext) -> None:
             _recover_call(run, call)
         else:
             review(run, call)
-        run.finish(call)
+        run.journal.finish(call)
 
 
 def _recover_request(run: RunContext) -> None:
@@ -35,7 +35,7 @@ def _recover_request(run: RunContext) -> None:
     if request is not None:
         usage = Usage(request.prompt_bound, request.output_bound, estimated=True)
         run.state.request = None
-        run.lose(usage, IN_FLIGHT)
+        run.ledger.charge_lost(usage, IN_FLIGHT)
 
 
 def _recover_call(run: RunContext, call: PendingCall) -> None:
@@ -53,7 +53,7 @@ IN_FLIGHT = "in flight when the process ended"
 
 def catch_up(run: RunContext) -> None:
     """Bring the totals of the run up to what its unfinished sub-agents have spent."""
-    _catch_up(run.state, run.store)
+    _catch_up(run.state, run.journal.store)
     run.account.charged()
 
 

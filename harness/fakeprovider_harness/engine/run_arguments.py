@@ -1,25 +1,58 @@
-"""What a run is given, looked at before anything is sent: each refusal says what to pass."""
+"""The arguments of a run: one object, made once, refused in words before anything is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fakeprovider_harness.budget.budget_tree import Branch
+from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.cancel import Cancel
+from fakeprovider_harness.clock import Clock
+from fakeprovider_harness.context.policy import ContextPolicy
+from fakeprovider_harness.models.base import Model
+from fakeprovider_harness.persistence.storage import Storage
 from fakeprovider_harness.quantities import expect
 from fakeprovider_harness.settings import Settings
 from fakeprovider_harness.state import RunState
+from fakeprovider_harness.stop import Condition
+from fakeprovider_harness.tools import Tool
+from fakeprovider_harness.trace import Trace
+from fakeprovider_harness.verify.verifier import Verifier
 
 
-def check(given: Mapping[str, Any]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class RunArguments:
+    """The arguments of `arun`, which says what they mean; raises as `check` does."""
+
+    state: RunState
+    model: Model
+    stop: Condition | None
+    tools: Iterable[Tool]
+    price: Pricing
+    trace: Trace | None
+    store: Storage | None
+    cancel: Cancel | None
+    settings: Settings | None
+    clock: Clock | None
+    on_text: Callable[[str], None] | None
+    verify: Verifier | None
+    context: ContextPolicy | None
+    branch: Branch | None
+
+    def __post_init__(self) -> None:
+        check(vars(self))
+
+
+def check(arguments: Mapping[str, Any]) -> None:
     """Raise `TypeError` for an argument of a run that is something else; others are not looked at.
 
     A class in place of an object of it is something else, too.
     """
     for name, (fits, wanted) in _WANTED.items():
-        if name in given:
-            expect(fits(given[name]), f"{name} is {wanted}", given[name])
+        if name in arguments:
+            expect(fits(arguments[name]), f"{name} is {wanted}", arguments[name])
 
 
 def _has(*names: str, optional: bool = True) -> Callable[[Any], bool]:

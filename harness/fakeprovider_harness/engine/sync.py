@@ -47,27 +47,10 @@ def run(
     Ctrl-C sets the signal, lets the run end as cancelled, and is raised after that. Raises
     `RuntimeError` inside a running event loop: await `arun` there.
     """
+    arguments: dict[str, Any] = {**locals(), "cancel": Cancel() if cancel is None else cancel}
     if _inside_loop():
         raise RuntimeError("run() inside a running event loop: await arun() instead")
-    signal = Cancel() if cancel is None else cancel
-    return until_done(
-        arun(
-            state,
-            model=model,
-            stop=stop,
-            tools=tools,
-            price=price,
-            trace=trace,
-            store=store,
-            cancel=signal,
-            settings=settings,
-            clock=clock,
-            on_text=on_text,
-            verify=verify,
-            context=context,
-        ),
-        signal,
-    )
+    return until_done(arun(**arguments), arguments["cancel"])
 
 
 def _inside_loop() -> bool:

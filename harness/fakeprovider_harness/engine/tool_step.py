@@ -124,7 +124,7 @@ def start(
         _answer(run, call, answer or _gone(call))
         return None
     _mark(run, tool, call)
-    run.emit(ToolStart(run.state.run_id, tool.name, _arguments(call), call.call.id))
+    run.journal.emit(ToolStart(run.state.run_id, tool.name, _arguments(call), call.call.id))
     return _run(run, tool, call, shares)
 
 
@@ -163,8 +163,8 @@ def _failed_before(run: RunContext, call: PendingCall) -> list[str]:
 
 def _answer(run: RunContext, call: PendingCall, result: ToolResult, ms: float = 0.0) -> None:
     call.result, call.phase = result, "done"
-    run.finish(call, ms)
-    run.save()
+    run.journal.finish(call, ms)
+    run.journal.save()
 
 
 def _mark(run: RunContext, tool: Tool, call: PendingCall) -> None:
@@ -173,7 +173,7 @@ def _mark(run: RunContext, tool: Tool, call: PendingCall) -> None:
     run.state.tool_runs += 1
     if not tool.read_only:
         run.state.writes += 1
-        run.save(durable=True)
+        run.journal.save(durable=True)
 
 
 async def _run(
@@ -210,10 +210,10 @@ def _told(call: PendingCall, result: ToolResult) -> ToolResult:
 
 async def _paused(run: RunContext, tool: Tool, tries: int) -> bool:
     """Pause before another try; False if the run may not go on."""
-    run.emit(Note(run.state.run_id, f"{tool.name} failed, try {tries + 1} follows"))
+    run.journal.emit(Note(run.state.run_id, f"{tool.name} failed, try {tries + 1} follows"))
     wait = random.random() * min(LONGEST, PAUSE * 2.0 ** (tries - 1))
     try:
-        await unless(run.cancel, run.clock.sleep(wait))
+        await unless(run.cancel, run.clock.source.sleep(wait))
     except SignalFired:
         return False
     return gate(run) is None and run.condition.veto(run.state) is None
@@ -238,7 +238,7 @@ async def _execute(
     def late(ended: Ended) -> None:
         ok = ended.error is None
         run.state.writes += not tool.read_only  # what was verified before may not hold any more
-        run.emit(LateEffect(run.state.run_id, tool.name, call.call.id, ok))
+        run.journal.emit(LateEffect(run.state.run_id, tool.name, call.call.id, ok))
 
     try:
         return await execute(

@@ -8,9 +8,8 @@ from decimal import Decimal
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.engine.gate import checked, waits
-from fakeprovider_harness.engine.metered_model import NotAdmitted
+from fakeprovider_harness.engine.metered_model import NotAdmitted, ask_beside
 from fakeprovider_harness.engine.run_context import RunContext
-from fakeprovider_harness.engine.side import ask_beside
 from fakeprovider_harness.models.base import Message, Model, ModelReply, Usage
 from fakeprovider_harness.outcomes import Stop
 from fakeprovider_harness.state import Check
@@ -91,7 +90,7 @@ async def _asked(run: RunContext, asking: _Asking) -> Verdict:
 
 def _claim(run: RunContext, signal: Cancel, asking: _Asking) -> Claim:
     def charge(usage: Usage, cost: Decimal | None) -> None:
-        run.charge_beside("check", usage, cost)
+        run.ledger.charge_side("check", usage, cost)
 
     return Claim(run.state.claim or "", run.state, signal, asking, charge, _last_write(run))
 
@@ -118,5 +117,5 @@ def _record(run: RunContext, verdict: Verdict, writes: int, ms: float) -> None:
         count = sum(check.verdict == "fail" for check in state.checks)
         text = model_messages.not_done(verdict.feedback, count, run.settings.verifications)
         state.messages.append(Message("user", text))
-    run.save()
-    run.emit(Verification(state.run_id, turn, verdict.kind, verdict.feedback, round(ms, 3)))
+    run.journal.save()
+    run.journal.emit(Verification(state.run_id, turn, verdict.kind, verdict.feedback, round(ms, 3)))

@@ -19,7 +19,7 @@ def context(
 
     def progress(label: str) -> None:
         if call.phase == "started":  # a tool that was given up is no longer heard
-            run.emit(ToolProgress(run_id, name, label, call_id))
+            run.journal.emit(ToolProgress(run_id, name, label, call_id))
 
     def measure(reading: str, value: float | int) -> None:
         if call.phase == "started":
@@ -37,10 +37,10 @@ def context(
         measure=measure,
         spend=report,
         branch=Branch(run.account, shares, report),
-        trace=run.trace,
-        store=run.store,
-        clock=run.clock,
-        price=run.pricing,
+        trace=run.journal.trace,
+        store=run.journal.store,
+        clock=run.clock.source,
+        price=run.ledger.pricing,
     )
 
 

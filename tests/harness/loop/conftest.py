@@ -91,7 +91,10 @@ def every_leg_keeps_the_invariants() -> Iterator[None]:
 
     async def watched(run: RunContext) -> None:
         trace, legs, books = ListTrace(), run.state.legs, Books(run)
-        onward, run.trace = run.trace, lambda event: (trace(event), onward(event))[1]
+        onward, run.journal.trace = (
+            run.journal.trace,
+            lambda event: (trace(event), onward(event))[1],
+        )
         await go(run)
         assert_sound(run.state)
         stops = [
@@ -120,7 +123,7 @@ class Books:
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
-        self.known = isinstance(run.model, ScriptedModel) and run.branch is None
+        self.known = isinstance(run.model, ScriptedModel) and run.account.parent is None
         self.begun = len(run.model.charged) if self.known else 0
         self.before = run.state.input_tokens, run.state.output_tokens
 
