@@ -8,24 +8,22 @@ stands in `Exchange`, and is filled in `exchange_of` (if it is about the request
 from __future__ import annotations
 
 import json
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from fakeprovider.journal_file import JournalFile
 
 if TYPE_CHECKING:
     from fakeprovider.completion import Completion
     from fakeprovider.conversation import Call, Conversation, Message, Violation
     from fakeprovider.serving.request_context import RequestContext
-
-_log = logging.getLogger("fakeprovider")
 
 MIB = 1 << 20
 
@@ -334,9 +332,7 @@ class Journal:
         self._size = 0
         self._count = 0
         self._lock = Lock()
-        self._file: IO[bytes] | None = None
-        if path:
-            self._file = _appendable(Path(path))
+        self._file = JournalFile(Path(path)) if path else None
 
     def write(self, exchange: Exchange, **changes: Any) -> Exchange:
         """Add an exchange, with `changes` to its fields; returns it with its number."""
@@ -347,32 +343,11 @@ class Journal:
             self._size += exchange.size
             while len(self._ring) > self._keep or self._size > self._limit:
                 self._size -= self._ring.popleft().size
-            self._append(exchange)
+            if self._file is not None:
+                self._file.append(_encode(exchange), exchange.number)
         if self._watch is not None:
             self._watch(exchange)
         return exchange
-
-    def _append(self, exchange: Exchange) -> None:
-        """Write to the file; one that cannot be written is given up, said once, and no more."""
-        if self._file is None:
-            return
-        try:
-            self._file.write(_encode(exchange) + b"\n")
-            self._file.flush()
-        except OSError as error:
-            _log.error(
-                "the journal %s is incomplete from exchange %d on: %s; replies go on",
-                self._file.name,
-                exchange.number,
-                error.strerror,
-            )
-            self._close_file()
-
-    def _close_file(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            with suppress(OSError):  # what it could not write before it cannot write now
-                file.close()
 
     def exchanges(self, run: str | None = None) -> list[Exchange]:
         """The exchanges in memory, oldest first; those of one run if `run` is given."""
@@ -394,31 +369,8 @@ class Journal:
     def close(self) -> None:
         """Close the file, if there is one."""
         with self._lock:
-            self._close_file()
-
-
-def _appendable(path: Path) -> IO[bytes]:
-    """The file at its end; half a line that a killed server left there is taken away."""
-    file = path.open("ab")
-    if file.seekable():  # not a pipe, such as /dev/stderr
-        end = file.tell()
-        whole = _whole_lines(path, end)
-        if whole < end:
-            file.truncate(whole)
-    return file
-
-
-def _whole_lines(path: Path, end: int) -> int:
-    """Bytes up to the end of the last whole line; `end` is the file's length."""
-    with path.open("rb") as file:
-        while end:
-            start = max(0, end - MIB)
-            file.seek(start)
-            newline = file.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                return start + newline + 1
-            end = start
-    return 0
+            if self._file is not None:
+                self._file.close()
 
 
 def to_json(exchanges: list[Exchange]) -> bytes:

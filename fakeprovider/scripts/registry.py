@@ -107,4 +107,5 @@ def _builtin_ids() -> frozenset[int]:
 
 def discover(extra: Mapping[str, Script] | None = None) -> Registry:
     """All scripts: `extra` first, then the built-in ones, then those of entry points."""
+    _builtin_ids()  # worked out before the first request, which then need not wait for it
     return Registry({**BUILTIN, **(extra or {})}, entry_points(group=GROUP))

@@ -82,7 +82,7 @@ class App:
         self._dialects = by_endpoint()
         self._routes: ByteBoundedCache[str, Route] = ByteBoundedCache(1 << 20)
         self._replies: ByteBoundedCache[ReplyKey, RepeatedReply] = ByteBoundedCache(_REPLIES)
-        self._pages: ASGIApp = pages(provider, journal, self.settings.api_key)
+        self._pages: ASGIApp = pages(provider, journal)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, and journal it."""

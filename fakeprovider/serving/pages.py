@@ -29,67 +29,80 @@ from fakeprovider.verdict import Facts, UnknownClause
 _ENDPOINTS = ("/models",)
 
 
-def pages(provider: Provider, journal: Journal, api_key: str | None = None) -> Starlette:
-    """The application that answers every path that is no dialect's endpoint.
+def pages(provider: Provider, journal: Journal) -> Starlette:
+    """The application that answers every path that is no dialect's endpoint."""
+    ours = _Pages(provider, journal)
+    return Starlette(
+        routes=[
+            Route("/", ours.home),
+            Route("/healthz", ours.health),
+            Route("/_journal", ours.journal, methods=["GET", "DELETE"]),
+            Route("/_verdict", ours.verdict),
+            Route("/{path:path}", ours.elsewhere, methods=_METHODS),
+        ],
+        exception_handlers={HTTPException: _error, ApiError: _api_error, BadQuery: _bad_query},
+    )
 
-    The list of models is a service's own: it wants the key, and comes in the dialect of who asks.
-    """
 
-    def home(request: Request) -> Response:
+class _Pages:
+    """The pages of one provider and its journal."""
+
+    def __init__(self, provider: Provider, journal: Journal) -> None:
+        self._provider = provider
+        self._journal = journal
+
+    def home(self, request: Request) -> Response:
+        """What there is, for a browser or a terminal."""
         base = str(request.base_url)
         if "text/html" in request.headers.get("accept", ""):
-            return HTMLResponse(page(base, provider.scripts))
-        return PlainTextResponse(plain(base, provider.scripts))
+            return HTMLResponse(page(base, self._provider.scripts))
+        return PlainTextResponse(plain(base, self._provider.scripts))
 
-    def health(request: Request) -> Response:
+    def health(self, request: Request) -> Response:
+        """That the server answers."""
         return JSONResponse({"status": "ok"})
 
-    def show_journal(request: Request) -> Response:
-        asked = request.query_params
+    def journal(self, request: Request) -> Response:
+        """The exchanges, of one run or the last few; DELETE forgets them."""
+        query = request.query_params
         forget = request.method == "DELETE"
-        check_names(asked, ("run",) if forget else ("run", "last"))
-        run, last = asked.get("run"), number_of(asked, "last")
+        check_names(query, ("run",) if forget else ("run", "last"))
+        run, last = query.get("run"), number_of(query, "last")
         if forget:
-            provider.faults.attempts.clear(run)
-            return JSONResponse({"deleted": journal.clear(run)})
-        exchanges = journal.exchanges(run)
+            self._provider.faults.attempts.clear(run)
+            return JSONResponse({"deleted": self._journal.clear(run)})
+        exchanges = self._journal.exchanges(run)
         return _json(journals.to_json(exchanges if last is None else _last(exchanges, last)))
 
-    def judge(request: Request) -> Response:
-        asked = request.query_params
-        check_names(asked, ("run", "cap"), several=("clause",))
-        run, facts = asked.get("run"), Facts(cap=number_of(asked, "cap"))
-        exchanges = journal.exchanges(run)
+    def verdict(self, request: Request) -> Response:
+        """What the clauses say of the exchanges."""
+        query = request.query_params
+        check_names(query, ("run", "cap"), several=("clause",))
+        run, facts = query.get("run"), Facts(cap=number_of(query, "cap"))
+        exchanges = self._journal.exchanges(run)
         if run is not None and not exchanges:
             return JSONResponse({"error": f"No exchange has the run key {run!r}."}, 404)
         try:
-            results = verdicts.verdict(exchanges, facts, only=asked.getlist("clause"))
+            results = verdicts.verdict(exchanges, facts, only=query.getlist("clause"))
         except UnknownClause as error:
             return JSONResponse({"error": str(error)}, 400)
         return _json(verdicts.to_json(results))
 
-    def elsewhere(request: Request) -> Response:
+    def elsewhere(self, request: Request) -> Response:
+        """The list of models, and 404 for the rest.
+
+        The list is a service's own: it asks for the key, and comes in the dialect of the client.
+        """
         path, _, name = request.url.path.partition("/models/")
         route = resolve(f"{path}/models" if name else path, _ENDPOINTS)
         if route is None:
             raise HTTPException(404)
-        provider.check_route(route)
-        if api_key is not None:
-            check_key(request.scope["headers"], api_key)
+        self._provider.check_route(route)
+        if self._provider.settings.api_key is not None:
+            check_key(request.scope["headers"], self._provider.settings.api_key)
         if request.method not in ("GET", "HEAD"):
             raise HTTPException(405, headers={"allow": "GET"})
-        return _models(request, tuple(provider.scripts), name)
-
-    return Starlette(
-        routes=[
-            Route("/", home),
-            Route("/healthz", health),
-            Route("/_journal", show_journal, methods=["GET", "DELETE"]),
-            Route("/_verdict", judge),
-            Route("/{path:path}", elsewhere, methods=_METHODS),
-        ],
-        exception_handlers={HTTPException: _error, ApiError: _api_error, BadQuery: _bad_query},
-    )
+        return _models(request, tuple(self._provider.scripts), name)
 
 
 def _dialect(request: Request) -> Dialect:
@@ -156,20 +169,20 @@ class BadQuery(ValueError):
 
 
 def check_names(
-    asked: QueryParams, allowed: tuple[str, ...], several: tuple[str, ...] = ()
+    query: QueryParams, allowed: tuple[str, ...], several: tuple[str, ...] = ()
 ) -> None:
     """Raises `BadQuery` for a name that is in neither, or twice and not in `several`."""
-    known = (*allowed, *several)
-    for name in asked:
-        if name not in known:
-            raise BadQuery(f"Unknown parameter {_cut(name)}; allowed: {', '.join(known)}.")
-        if name in allowed and len(asked.getlist(name)) > 1:
+    names = (*allowed, *several)
+    for name in query:
+        if name not in names:
+            raise BadQuery(f"Unknown parameter {_cut(name)}; allowed: {', '.join(names)}.")
+        if name in allowed and len(query.getlist(name)) > 1:
             raise BadQuery(f"The parameter {name!r} is given more than once.")
 
 
-def number_of(asked: QueryParams, name: str) -> int | None:
+def number_of(query: QueryParams, name: str) -> int | None:
     """The parameter as a number, None if it is not given. Raises `BadQuery`."""
-    value = asked.get(name)
+    value = query.get(name)
     if value is None:
         return None
     if not _NUMBER.fullmatch(value):
