@@ -45,6 +45,10 @@ class Entry(NamedTuple):
             mark=mark(message),
         )
 
+    def inner_tokens(self) -> int:
+        """Its tokens where others follow; counted now if they were not yet."""
+        return inner_count(self.message) if self.tokens is None else self.tokens
+
 
 def _size(message: Message) -> int:
     """Bytes of memory, strings included."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -54,6 +54,21 @@ class Transcript(Generic[R]):
     request: R
     state: State
     digest: str
+
+    def fields(self, tool_tokens: int, system: tuple[Entry, ...] = ()) -> dict[str, Any]:
+        """What a `Conversation` takes from it; tools and `system` stand before the messages."""
+        state = self.state
+        before = tool_tokens + sum(entry.inner_tokens() for entry in system)
+        messages = state.messages
+        return {
+            "messages": (*(entry.message for entry in system), *messages) if system else messages,
+            "turn": state.position,
+            "position": state.position,
+            "prompt_tokens": state.prompt_tokens + before,
+            "sent_before": state.sent + before if state.sent else 0,
+            "history": state.history,
+            "digest": self.digest,
+        }
 
 
 def read(form: Form[R], body: bytes, caches: RequestCaches) -> Transcript[R]:

@@ -138,12 +138,9 @@ def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
     names = [tool.name for tool in tools]
     violations, notes = judge((*finish(state, names), *names_twice(names)), _REFUSED, openai.NOTED)
     return Conversation(
+        **transcript.fields(tool_tokens),
         model=request.model or model,
-        messages=state.messages,
         tools=allowed(tools, choice),
-        turn=state.position,
-        position=state.position,
-        prompt_tokens=state.prompt_tokens + tool_tokens,
         max_output=request.max_completion_tokens or request.max_tokens,
         stream=bool(request.stream),
         violations=violations,
@@ -157,9 +154,6 @@ def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
             "offered": tools,
             **_form(request.response_format),
         },
-        digest=transcript.digest,
-        sent_before=state.sent + tool_tokens if state.sent else 0,
-        history=state.history,
     )
 
 

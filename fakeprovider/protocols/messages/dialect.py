@@ -11,7 +11,6 @@ from fakeprovider.conversation import Conversation, Message, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fitting.demands import Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.counting import inner_count
 from fakeprovider.parsing.fold import Entry, State, finish
 from fakeprovider.parsing.prompt_cache import Mark
 from fakeprovider.parsing.request_reader import Form, Transcript, decode, read
@@ -156,19 +155,16 @@ def _conversation(
     _check(request, state)
     system = _system(bytes(request.system), caches)
     tools, tool_tokens = caches.read_tools(NAME, bytes(request.tools), _offered)
-    fixed = tool_tokens + sum(map(_inner, system))
     choice = _ours(choice, tools, bytes(request.tools))
     flaws = (*_flaws(state, system, tools), *too_many_marks(body), *_budget(request, tools))
     violations, notes = judge(flaws, anthropic.REFUSED, anthropic.NOTED)
     paused = _paused(state.messages)
-    position = state.position - len(paused)
+    fields = transcript.fields(tool_tokens, system)
+    fields["turn"] = fields["position"] = state.position - len(paused)
     return Conversation(
+        **fields,
         model=request.model,
-        messages=(*(entry.message for entry in system), *state.messages),
         tools=allowed(tools, choice),
-        turn=position,
-        position=position,
-        prompt_tokens=state.prompt_tokens + fixed,
         max_output=max_output,
         stream=stream,
         violations=violations,
@@ -178,12 +174,9 @@ def _conversation(
             "offered": tools,
             "searches_done": sum(paused),
             "tool_tokens": tool_tokens,
-            "fixed_tokens": fixed,
+            "fixed_tokens": fields["prompt_tokens"] - state.prompt_tokens,
             **options,
         },
-        digest=transcript.digest,
-        sent_before=state.sent + fixed if state.sent else 0,
-        history=state.history,
     )
 
 
@@ -252,10 +245,6 @@ def _budget(request: Countable, tools: tuple[Offered, ...]) -> tuple[Violation, 
 
 def _system(raw: bytes, caches: RequestCaches) -> tuple[Entry, ...]:
     return caches.read(NAME, raw, {}, parse_system)
-
-
-def _inner(entry: Entry) -> int:
-    return inner_count(entry.message) if entry.tokens is None else entry.tokens
 
 
 def _flaws(

@@ -12,7 +12,6 @@ from fakeprovider.conversation import ContinuedConversation, Conversation, Offer
 from fakeprovider.errors import ApiError, invalid
 from fakeprovider.fitting.demands import Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.counting import inner_count
 from fakeprovider.parsing.fold import Entry, State, finish
 from fakeprovider.parsing.request_reader import Form, Transcript, decode, read, read_after
 from fakeprovider.parsing.strict import judge, names_twice
@@ -168,26 +167,18 @@ def _fields(transcript: Transcript[Request], caches: RequestCaches, model: str) 
         )
     tools, tool_tokens = caches.read_tools(NAME, bytes(request.tools), _offered)
     choice = _choice(request)
-    fixed = tool_tokens + sum(map(_inner, instructions))
     names = [tool.name for tool in tools]
-    violations, notes = judge(
-        (*finish(state, names), *names_twice(names)), openai.REFUSED, openai.NOTED
-    )
+    flaws = (*finish(state, names), *names_twice(names))
+    violations, notes = judge(flaws, openai.REFUSED, openai.NOTED)
     return {
+        **transcript.fields(tool_tokens, instructions),
         "model": request.model or model,
-        "messages": (*(entry.message for entry in instructions), *state.messages),
         "tools": allowed(tools, choice),
-        "turn": state.position,
-        "position": state.position,
-        "prompt_tokens": state.prompt_tokens + fixed,
-        "sent_before": state.sent + fixed if state.sent else 0,
-        "history": state.history,
         "max_output": request.max_output_tokens,
         "stream": bool(request.stream),
         "violations": violations,
         "notes": notes,
         "options": {"choice": choice, "offered": tools, **_options(request, state)},
-        "digest": transcript.digest,
     }
 
 
@@ -238,10 +229,6 @@ def _instructions(request: Request, caches: RequestCaches) -> tuple[Entry, ...]:
     if not request.instructions:
         return ()
     return caches.read(NAME, _encode(request.instructions), {}, parse_text)
-
-
-def _inner(entry: Entry) -> int:
-    return inner_count(entry.message) if entry.tokens is None else entry.tokens
 
 
 def _options(request: Request, state: State) -> dict[str, Any]:
