@@ -1,1 +1,1 @@
-"""TODO."""
+"""Chat completions of OpenAI."""

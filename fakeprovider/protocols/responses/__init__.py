@@ -1,1 +1,1 @@
-"""TODO."""
+"""The Responses API of OpenAI."""
