@@ -44,6 +44,7 @@ def _malformed(draft: Draft) -> Completion:
 
 
 def _in_words(arguments: str) -> str:
+    """Single quotes in place of double ones; no JSON in any case."""
     return arguments.replace('"', "'") if '"' in arguments else "{not json}"
 
 
@@ -71,6 +72,7 @@ def _truncated(draft: Draft) -> Completion:
 
 
 def _half(arguments: str) -> str:
+    """The first half, at least one character."""
     return arguments[: max(1, len(arguments) // 2)]
 
 
@@ -116,6 +118,7 @@ def _encoded(arguments: str) -> str:
 
 
 def _mapped(arguments: str, change: Callable[[Any], Any]) -> str:
+    """The arguments with each value changed; as they are if they are no JSON."""
     try:
         members = json.loads(arguments)
     except ValueError:
@@ -127,6 +130,7 @@ def _mapped(arguments: str, change: Callable[[Any], Any]) -> str:
 
 
 def _array(arguments: str) -> str:
+    """An array that holds the arguments."""
     return f"[{arguments}]"
 
 
@@ -147,6 +151,7 @@ def _nothing_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _without_arguments(call: dict[str, Any]) -> dict[str, Any]:
+    """A call of a chat message without its `arguments`."""
     function = {key: value for key, value in call["function"].items() if key != "arguments"}
     return {**call, "function": function}
 
@@ -218,5 +223,6 @@ def _constant_id(draft: Draft) -> Completion:
 
 
 def _named(draft: Draft, blocks: list[Block], own: str) -> Completion:
+    """The reply with one id for all calls."""
     named = (replace(block, id=own) if isinstance(block, ToolCall) else block for block in blocks)
     return draft.with_blocks(*named, finish=draft.reply.finish)

@@ -55,6 +55,7 @@ def _no_index(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _without_index(call: Delta, form: str) -> Delta:
+    """A fragment of a call without its `index`, or only of further calls."""
     if form == "after_first" and call.get("index") == 0:
         return call
     return {key: value for key, value in call.items() if key != "index"}
@@ -92,6 +93,7 @@ def _ids_again(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _relabelled(call: Delta, how: str, ids: dict[int, str]) -> Delta:
+    """A fragment with its id as the fault has it."""
     if how == "missing":
         return {key: value for key, value in call.items() if key != "id"}
     if call.get("id"):
@@ -167,6 +169,7 @@ def _two_choices(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _of_second(call: Delta) -> Delta:
+    """The call with an id of the second choice's."""
     return {**call, "id": f"{call['id']}b"} if call.get("id") else call
 
 
@@ -186,6 +189,7 @@ def _roles(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _roled(delta: Delta, role: Delta) -> Delta:
+    """The delta with the role, or with none."""
     return {**role, **{key: value for key, value in delta.items() if key != "role"}}
 
 
@@ -230,6 +234,7 @@ def _with_empty_finish(event: Event) -> Event:
 
 
 def _no_calls(scene: Scene) -> list[Delta] | None:
+    """An empty list of calls, or null."""
     return [] if scene.values["value"] == "empty" else None
 
 

@@ -83,6 +83,7 @@ def _huge(draft: Draft) -> Completion:
 
 
 def _surrogate(draft: Draft) -> Completion:
+    """The reply with the mark where half of a surrogate pair will stand."""
     if draft.values["place"] == "arguments" and draft.reply.calls:
         call = draft.reply.calls[0]
         marked = ToolCall(call.name, f'{{"path":"{_MARK}"}}', call.id)
@@ -91,6 +92,7 @@ def _surrogate(draft: Draft) -> Completion:
 
 
 def _lone_whole(body: bytes, scene: Scene) -> bytes:
+    """The body with the half in place of the mark."""
     return body.replace(_MARK.encode(), _LONE)
 
 

@@ -33,6 +33,7 @@ _FACE = "🙂"
 
 
 def _end(how: str) -> Iterator[Step]:
+    """How the connection ends: not at all for `eof`."""
     if how == "close":
         yield Cut("close")
     elif how == "reset":
@@ -211,6 +212,7 @@ def _error_mid_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _before_error(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
+    """The frames that come before the error."""
     where, left = scene.values["at"], scene.values["after"]
     if where == "first":
         return

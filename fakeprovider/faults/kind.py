@@ -58,6 +58,7 @@ class Param:
         return converted
 
     def _converted(self, value: Any) -> str | int | float:
+        """The value as the default's type; raises `BadFault`."""
         kind = type(self.default)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise BadFault(f"{self.name}={value!r}: must be {_KINDS[kind]}")
@@ -182,6 +183,7 @@ class Kind:
 
 
 def _has(need: Need | None, conversation: Conversation, reply: Reply) -> bool:
+    """Whether a reply has what a fault needs."""
     if need == "a call":
         return len(reply.calls) >= 1
     if need == "two calls":

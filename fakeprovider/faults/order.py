@@ -77,6 +77,7 @@ def _colliding(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _at_zero(event: Event, scene: Scene) -> Event:
+    """The event as one of the part 0."""
     if _place(event, scene) is None:
         return event
     field = scene.dialect.position_field
@@ -136,6 +137,7 @@ def _input_in_start(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _with_input(event: Event, blocks: list[dict[str, Any]]) -> Event:
+    """A `content_block_start` with the whole input of its call."""
     if event.name != "content_block_start":
         return event
     block = blocks[(event.data or {})["index"]]

@@ -73,6 +73,7 @@ def listing() -> str:
 
 
 def _groups() -> Iterator[str]:
+    """The table of each group."""
     for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
         rows = "\n".join(map(row, kinds))
         head = "| fault | what happens | parameters | where | seen in |\n|---|---|---|---|---|"
@@ -91,6 +92,7 @@ def _param(param: Param) -> str:
 
 
 def _where(kind: Kind) -> str:
+    """Which replies the fault strikes."""
     everywhere = len(kind.dialects) == len(DIALECTS)
     dialects = "all" if everywhere else ", ".join(sorted(kind.dialects))
     streams = " streams" if kind.forms == {"stream"} else ""

@@ -63,6 +63,7 @@ def plan(name: str, given: Mapping[str, Any] | None = None) -> Plan:
 
 
 def _turns(turn: Any) -> Turns:
+    """The turns that a parameter `turn` names; raises `BadFault`."""
     if turn is None:
         return Turns()
     match = _RANGE.fullmatch(str(turn))
@@ -78,6 +79,7 @@ def _turns(turn: Any) -> Turns:
 
 
 def _times(times: Any) -> int | None:
+    """How many attempts a parameter `times` names; raises `BadFault`."""
     if times is None:
         return None
     if isinstance(times, bool) or not str(times).isdecimal() or not 1 <= int(times) < 10**9:
@@ -262,6 +264,7 @@ class Faults:
 
 
 def _first(moment: Moment, all_orders: Iterable[Orders], attempt: int | None) -> Choice:
+    """The first fault that is due and can strike."""
     number = moment.told if attempt is None else attempt
     missed: list[tuple[str, str]] = []
     for plan in _due(moment, all_orders, number):
@@ -303,6 +306,7 @@ def unstruck(plans: Sequence[Plan], exchanges: Sequence[Exchange]) -> list[str]:
 
 
 def _struck(plan: Plan, exchange: Exchange, alone: bool) -> bool:
+    """Whether the exchange has the fault, and the fault is of this plan."""
     if exchange.fault != plan.kind.name:
         return False
     return alone or exchange.turn is None or exchange.turn in plan.turns

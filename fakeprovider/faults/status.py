@@ -254,6 +254,7 @@ def _rate_limited(scene: Scene) -> Answer:
 
 
 def _retry_after(wait: float, form: str, now: float) -> Headers:
+    """The header that says when to come back, if one does."""
     if form == "seconds":
         return (("retry-after", f"{wait:g}"),)
     if form == "date":

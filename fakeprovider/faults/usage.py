@@ -32,6 +32,7 @@ def _missing(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _without_usage(event: Event) -> Event:
+    """The event without usage, also within its message or response."""
     data = event.data or {}
     inner = {holder: data[holder] for holder in ("message", "response") if holder in data}
     for holder, held in inner.items():
@@ -40,6 +41,7 @@ def _without_usage(event: Event) -> Event:
 
 
 def _null(scene: Scene) -> Any:
+    """Usage with null in it, or null."""
     if scene.values["what"] == "object":
         return None
     names = scene.dialect.token_names
@@ -69,6 +71,7 @@ def _null_stream(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _with_null(event: Event, scene: Scene) -> Event:
+    """The event with null usage where usage stands in it."""
     data = event.data or {}
     if event.name == "message_delta":
         return event.with_data(usage=_null(scene))
@@ -84,6 +87,7 @@ def _usage_chunk(scene: Scene, usage: Any) -> Event:
 
 
 def _so_far(scene: Scene, completion: int) -> dict[str, int]:
+    """Usage in the dialect's names."""
     names, prompt = scene.dialect.token_names, scene.completion.usage.prompt
     usage = {names.prompt: prompt, names.completion: completion}
     if names.total is not None:
@@ -118,6 +122,7 @@ def _running(frames: Iterable[Frame], scene: Scene) -> Iterator[Frame]:
 
 
 def _message_delta(usage: dict[str, int]) -> Frame:
+    """A `message_delta` that says nothing but usage."""
     delta = {"stop_reason": None, "stop_sequence": None}
     return Event("message_delta", {"type": "message_delta", "delta": delta, "usage": usage}).frame
 

@@ -159,6 +159,7 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _message(error: ApiError) -> str:
+    """The error's words, with the path of the field before them."""
     if error.param is None:
         return error.message
     path = _PATH.sub(r".\1", error.param)

@@ -97,6 +97,7 @@ def _out_of_range(dimensions: int) -> ApiError:
 
 
 def _form(vector: list[float], request: Request) -> Any:
+    """The vector as the request wants it encoded."""
     kind = request.encoding_format or "float"
     if kind not in ("float", "base64"):
         raise invalid(
@@ -139,6 +140,7 @@ def to_base64(vector: list[float]) -> str:
 
 
 def _features(text: str) -> Iterator[str]:
+    """What counts: words, and pairs of neighbours."""
     words = _WORD.findall(text.lower())
     yield from words
     yield from map(" ".join, pairwise(words))

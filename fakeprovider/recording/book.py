@@ -76,6 +76,7 @@ class Book:
             self.passed_on.append(f"{path}: the answer cannot be read: {error}")
 
     def _write(self, request: Request, reply: Written) -> None:
+        """Add an exchange, unless its request was answered before."""
         key = key_of(Volatile().mask(request))
         place = self._places.get(key)
         if place is None:
@@ -140,6 +141,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    """A text as a block, quoted or plain, whichever is read back the same."""
     style = None
     if any(end in value for end in "\r\x85\u2028\u2029"):
         style = '"'  # YAML takes these for ends of lines, and all ends of lines for one

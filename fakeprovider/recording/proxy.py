@@ -109,6 +109,7 @@ def _length(written: str, base: int) -> int:
 
 
 def _passed_on(headers: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The headers that are not about this connection."""
     return [(name, value) for name, value in headers if name.lower() not in _NOT_PASSED_ON]
 
 

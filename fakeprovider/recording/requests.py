@@ -78,6 +78,7 @@ class Volatile:
         return {"tool": call["tool"], "arguments": arguments}
 
     def _text(self, value: Any) -> Any:
+        """The value with volatile patterns masked in its texts."""
         if isinstance(value, str):
             for pattern in self.patterns:
                 value = pattern.replace(value, _MASK)
@@ -157,6 +158,7 @@ def _length(request: Request) -> int:
 
 
 def _nth(request: Request, place: int) -> Any:
+    """A message without its empty fields."""
     return {key: value for key, value in request["messages"][place].items() if value != []}
 
 
@@ -169,11 +171,13 @@ def _contrast(recorded: Any, sent: Any) -> str:
 
 
 def _parted(first: str, second: str) -> Iterator[int]:
+    """Where two texts differ first."""
     yield from (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
     yield min(len(first), len(second))
 
 
 def _cut(text: str, start: int) -> str:
+    """A part of the text from `start` on, with dots where more stands."""
     end = start + _SHOWN
     return f"{'...' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
 

@@ -164,6 +164,7 @@ def _refuse(violation: Violation) -> ApiError:
 
 
 def _check(request: Request, state: State, model: str) -> None:
+    """Raise `ApiError` for what the service does not take."""
     if not (request.model or model):
         raise missing("model")
     if not state.messages:
@@ -218,6 +219,7 @@ def _tool_choice(request: Request) -> Choice:
 
 
 def _function_choice(request: Request) -> Choice:
+    """The choice in the old form, `function_call`: one call at most."""
     choice = decode(bytes(request.function_call), _FUNCTION_CALL, "function_call")
     if isinstance(choice, Named):
         return Choice("required", (choice.name,), single=True)
@@ -225,6 +227,7 @@ def _function_choice(request: Request) -> Choice:
 
 
 def _stop(request: Request) -> tuple[str, ...]:
+    """The stop words; raises `ApiError` for too many."""
     words = [request.stop] if isinstance(request.stop, str) else request.stop or []
     if len(words) > _MOST_STOPS:
         raise invalid(
@@ -234,6 +237,7 @@ def _stop(request: Request) -> tuple[str, ...]:
 
 
 def _form(response_format: ResponseFormat | None) -> dict[str, Any]:
+    """The form that the answer must have."""
     schema = (
         response_format.json_schema.schema
         if response_format and response_format.json_schema

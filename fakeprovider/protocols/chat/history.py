@@ -92,6 +92,7 @@ def parse_message(index: int, raw: bytes) -> tuple[Entry, ...]:
 
 
 def _content(wire: WireMessage, where: str) -> tuple[str, int]:
+    """The text, and the number of images and files."""
     content = wire.content
     if isinstance(content, str):
         return content, 0
@@ -117,6 +118,7 @@ def _content(wire: WireMessage, where: str) -> tuple[str, int]:
 
 
 def _check_part(part: Part, role: str, where: str) -> None:
+    """Raise `ApiError` for a part that the role may not have."""
     if part.type not in _PARTS[role]:
         raise invalid(
             f"Invalid value: '{part.type}'. '{where}.type' in a {role} message is one of "
@@ -147,6 +149,7 @@ def _function_id(name: str) -> str:
 
 
 def _function_result(wire: WireMessage, text: str, where: str) -> Entry:
+    """A result in the old form, which names the function."""
     if wire.name is None:
         raise missing(f"{where}.name")
     return Entry(Message("tool", text, call_id=_function_id(wire.name)), None)
@@ -160,6 +163,7 @@ def _call(wire: WireCall) -> Call:
 
 
 def _call_flaws(call: Call) -> list[Flaw]:
+    """What is wrong with a call, in the order in which the services complain."""
     return [
         *id_flaws(call.id, LONGEST_ID),
         *name_flaws(call.name),

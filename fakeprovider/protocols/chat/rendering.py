@@ -100,6 +100,7 @@ def _finish_reason(conversation: Conversation, completion: Completion) -> str:
 
 
 def _envelope(completion: Completion, kind: str) -> dict[str, Any]:
+    """What stands around the choices, in a body and in each chunk."""
     return {
         "id": f"chatcmpl-fake{completion.position}",
         "object": kind,
@@ -111,6 +112,7 @@ def _envelope(completion: Completion, kind: str) -> dict[str, Any]:
 
 
 def _joined(completion: Completion, kind: type[Text | Refusal | Thinking]) -> str | None:
+    """The text of all parts of a kind; None if there are none."""
     texts = [part.text for part in completion.parts if isinstance(part, kind)]
     return "".join(texts) if texts else None
 
@@ -242,6 +244,7 @@ def _first(choices: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _beside(message: Mapping[str, Any]) -> Iterator[Said]:
+    """What stands beside the content."""
     yield "think", message.get("reasoning_content") or ""
     yield "refuse", message.get("refusal") or ""
 
@@ -253,6 +256,7 @@ def _read_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _add_fragment(part: Mapping[str, Any], calls: dict[int, dict[str, str]]) -> None:
+    """Add a fragment to the call that it is part of."""
     taken = calls.setdefault(part.get("index", 0), {"id": "", "name": "", "arguments": ""})
     function = part.get("function") or {}
     taken["id"] = part.get("id") or taken["id"]
@@ -261,10 +265,12 @@ def _add_fragment(part: Mapping[str, Any], calls: dict[int, dict[str, str]]) -> 
 
 
 def _read_finish(reason: str | None) -> str | None:
+    """The finish reason, if a script must say it."""
     return reason if reason in _SAID_FINISHES else None
 
 
 def _read_usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Usage in a script's terms."""
     counts = usage or {}
     names = ("prompt_tokens", "completion_tokens")
     return {name: counts[name] for name in names if name in counts}

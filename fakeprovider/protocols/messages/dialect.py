@@ -181,6 +181,7 @@ def _conversation(
 
 
 def _check(request: Countable, state: State) -> None:
+    """Raise `ApiError` for threads, and for no messages at all."""
     if bytes(request.thread) != b"null":
         raise _no_threads()
     if not state.messages:
@@ -237,6 +238,7 @@ def _ours(choice: Choice, tools: tuple[Offered, ...], raw: bytes) -> Choice:
 
 
 def _budget(request: Countable, tools: tuple[Offered, ...]) -> tuple[Violation, ...]:
+    """What is wrong with the budget for thinking."""
     if not isinstance(request, Request) or request.thinking is None:
         return ()
     budget = request.thinking.budget_tokens if request.thinking.type == "enabled" else None
@@ -260,6 +262,7 @@ def _flaws(
 
 
 def _offered(raw: bytes) -> tuple[Offered, ...]:
+    """The tools that the client runs itself."""
     offered = []
     tools = decode(raw, _TOOLS, "tools") or []
     for index, tool in enumerate(tools):

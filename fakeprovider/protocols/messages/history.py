@@ -85,12 +85,14 @@ def parse_system(raw: bytes) -> tuple[Entry, ...]:
 
 
 def _blocks(content: str | list[Block] | None) -> list[Block]:
+    """The content as blocks: a text is one."""
     if isinstance(content, str):
         return [Block("text", content)] if content else []
     return content or []
 
 
 def _words(role: Role, blocks: list[Block], beside_results: bool = False) -> Entry:
+    """The text of a message that has no calls and no results."""
     texts = [block.text for block in blocks if block.type == "text" and block.text is not None]
     images = sum(block.type in _IMAGES for block in blocks)
     message = Message(role, "\n".join(texts), beside_results=beside_results, images=images)
@@ -103,6 +105,7 @@ def _empty_texts(blocks: list[Block]) -> tuple[Flaw, ...]:
 
 
 def _user(blocks: list[Block], where: str) -> tuple[Entry, ...]:
+    """Results, then what stands beside them."""
     if not blocks:
         raise invalid("a user message needs content.", where, "invalid_value")
     results = [_result(at, block, where) for at, block in enumerate(blocks) if _answers(block)]
@@ -117,6 +120,7 @@ def _user(blocks: list[Block], where: str) -> tuple[Entry, ...]:
 
 
 def _answers(block: Block) -> bool:
+    """Whether the block is the result of a call."""
     return block.type == "tool_result"
 
 

@@ -103,6 +103,7 @@ def render_whole(conversation: Conversation, completion: Completion) -> bytes:
 
 
 def _opening(conversation: Conversation, completion: Completion) -> dict[str, Any]:
+    """What is known of the message at its start."""
     done = conversation.options["searches_done"]
     return {
         "id": f"msg_fake{completion.position}" + (f"s{done}" if done else ""),
@@ -113,6 +114,7 @@ def _opening(conversation: Conversation, completion: Completion) -> dict[str, An
 
 
 def _ending(completion: Completion) -> dict[str, Any]:
+    """What is known at its end: why it stopped."""
     return {
         "stop_reason": STOP_REASONS[completion.finish],
         "stop_sequence": completion.stop_sequence,
@@ -142,6 +144,7 @@ def _blocks(conversation: Conversation, completion: Completion) -> list[Block]:
 
 
 def _block(part: Block) -> dict[str, Any]:
+    """A block as it is when it is whole."""
     if isinstance(part, Searched):
         return {**_empty(part), "input": {"query": part.search.query}}
     if isinstance(part, Found):
@@ -186,6 +189,7 @@ def _empty(part: Block) -> dict[str, Any]:
 
 
 def _page(search: WebSearch) -> dict[str, Any]:
+    """The page that a search found."""
     return {
         "type": "web_search_result",
         "title": search.title,
@@ -296,6 +300,7 @@ def _add_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
 def _written(
     blocks: Iterable[Mapping[str, Any]], reason: str | None, usage: Mapping[str, Any]
 ) -> Written:
+    """The reply; raises `NotAnAnswer` where a script could not give it."""
     if reason == "pause_turn":
         raise NotAnAnswer("a turn that pauses (pause_turn) cannot be written down")
     words = "refuse" if reason == "refusal" else "say"
@@ -304,6 +309,7 @@ def _written(
 
 
 def _read_block(block: Mapping[str, Any], words: str) -> Said:
+    """A block as a piece of a reply."""
     kind = block["type"]
     if kind == "text":
         return words, block["text"]

@@ -154,6 +154,7 @@ def count_tokens(
 
 
 def _fields(transcript: Transcript[Request], caches: RequestCaches, model: str) -> dict[str, Any]:
+    """The fields of the conversation."""
     request, state = transcript.request, transcript.state
     instructions = _instructions(request, caches)
     if not (request.model or model):
@@ -232,6 +233,7 @@ def _instructions(request: Request, caches: RequestCaches) -> tuple[Entry, ...]:
 
 
 def _options(request: Request, state: State) -> dict[str, Any]:
+    """What rendering needs of the request."""
     text = decode(bytes(request.text), _TEXT, "text")
     form = text.format if text else None
     return {
@@ -282,6 +284,7 @@ def _echo(request: Request) -> dict[str, Any]:
 
 
 def _or(raw: msgspec.Raw, default: bytes) -> msgspec.Raw:
+    """A field as it came, or its default in JSON."""
     return msgspec.Raw(default) if bytes(raw) == b"null" else raw
 
 

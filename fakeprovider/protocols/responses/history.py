@@ -87,6 +87,7 @@ _OUTPUT = Entry(Message("assistant"), None, joins=True)
 
 
 def _is_output(kind: str | None) -> bool:
+    """Whether an item of an unknown type is output of the assistant."""
     return kind == "reasoning" or str(kind).endswith("_call")
 
 
@@ -214,6 +215,7 @@ def unpack(text: str) -> bytes:
 
 
 def _item_id(kind: str, turn: int, index: int, fields: _Fields) -> str:
+    """An id that carries the item, if it is not too long."""
     plain = f"{kind}_fake{turn}i{index}"
     data = _encode(fields)
     return plain if len(data) > LONGEST else f"{plain}_{pack(data)}"

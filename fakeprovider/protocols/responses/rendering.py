@@ -166,6 +166,7 @@ def begun(conversation: Conversation, completion: Completion) -> dict[str, Any]:
 
 
 def _frame(conversation: Conversation, completion: Completion, status: str) -> dict[str, Any]:
+    """What stands around the output."""
     return {
         "id": response_id(conversation, completion),
         "object": "response",
@@ -228,10 +229,12 @@ def events(conversation: Conversation, completion: Completion) -> Iterator[Event
 
 
 def _frame_tokens(item: Item) -> int:
+    """The tokens of an item's start."""
     return 1 if isinstance(item.parts[0], Call) else 0
 
 
 def _inside(item: Item, place: dict[str, Any]) -> Iterator[Event]:
+    """The events between the start and the end of an item."""
     first = item.parts[0]
     if isinstance(first, Call):
         yield from _call(first, place)
@@ -295,6 +298,7 @@ def read_stream(body: bytes) -> Written:
 
 
 def _written(answer: Mapping[str, Any]) -> Written:
+    """The reply; raises `NotAnAnswer` for one that failed."""
     status = answer.get("status", "completed")
     if status not in ("completed", "incomplete"):
         raise NotAnAnswer(f"its status is {status!r}")
@@ -304,6 +308,7 @@ def _written(answer: Mapping[str, Any]) -> Written:
 
 
 def _read_item(item: Mapping[str, Any]) -> Iterator[Said]:
+    """An item as pieces of a reply."""
     kind = item["type"]
     if kind == "message":
         for part in item["content"]:
