@@ -279,6 +279,7 @@ class Bounds:
             yield from (Fraction(1, 10**power) for power in range(1, 18))
 
     def _multiples(self, step: Fraction, limit: int) -> Iterator[Fraction]:
+        """Multiples of a step within the bounds, nearest to zero first."""
         start = Fraction(0)
         if self.low is not None and self.low[0] > 0:
             start = math.ceil(self.low[0] / step) * step
@@ -328,6 +329,7 @@ def _ends(schemas: Schemas, inclusive: str, exclusive: str) -> Iterator[tuple[Fr
 
 
 def _common_multiple(steps: Sequence[Fraction]) -> Fraction | None:
+    """The least number that all steps divide, None without steps."""
     if not steps:
         return None
     denominator = math.lcm(*(step.denominator for step in steps))

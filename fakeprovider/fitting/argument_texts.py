@@ -97,6 +97,7 @@ def numbers_under(schemas: Schemas, keyword: str) -> list[int | float]:
 def _proposals(
     least: int, most: float, patterns: Sequence[str], formats: Sequence[str]
 ) -> Iterator[str]:
+    """Texts that may fit, short ones first; the caller checks them."""
     for name in formats:
         for k in range(_EXAMPLES):
             example = _example(name, k) or ""
@@ -172,6 +173,7 @@ class _Walk:
         return "".join(self.node(str(op), value) for op, value in tree)
 
     def node(self, op: str, value: Any) -> str:
+        """A text for one node of the parsed pattern."""
         match op:
             case "LITERAL":
                 return chr(value)
@@ -231,6 +233,7 @@ _CATEGORIES: Mapping[str, Callable[[str], bool]] = {
 
 
 def _accepts(op: str, value: Any, character: str) -> bool:
+    """Whether one part of a character set has the character."""
     match op:
         case "LITERAL":
             return ord(character) == int(value)

@@ -53,6 +53,7 @@ class Preset:
         return self._run(self.closing_command(answer), conversation)
 
     def _run(self, command: str, conversation: Conversation) -> ToolCall | None:
+        """A call of the first of its shells that is offered, with this command."""
         for tool, shell in self.shells:
             arguments = shell(command)
             if _fits(conversation, tool, arguments):

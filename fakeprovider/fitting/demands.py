@@ -75,6 +75,7 @@ def obey(reply: Reply, conversation: Conversation) -> Reply:
 
 
 def _first_call(reply: Reply) -> Reply:
+    """The reply with the first of its calls only."""
     first = reply.calls[0]
     blocks = tuple(
         block for block in reply.blocks if not isinstance(block, ToolCall) or block is first

@@ -79,6 +79,7 @@ def plain_answer(side: SideRequest, conversation: Conversation) -> Reply:
 
 
 def _title(conversation: Conversation) -> SideRequest | None:
+    """A request for a title, known by its form or its words; None for any other."""
     schema = conversation.options.get("json_schema")
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if isinstance(properties, Mapping) and "title" in properties and len(properties) <= 2:

@@ -95,6 +95,7 @@ class ToolMapping:
         return fitted if closed is None else Fitted(closed, fitted.notes)
 
     def _fit_calls(self, reply: Reply, conversation: Conversation) -> Fitted:
+        """The reply with a substitute for each call of a tool that is not offered."""
         if all(conversation.offers(wanted.name) for wanted in reply.calls):
             return Fitted(reply)
         if reply.fault is not None and reply.fault.name in UNKNOWN_ON_PURPOSE:

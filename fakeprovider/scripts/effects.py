@@ -56,6 +56,7 @@ def duplicate_write(conversation: Conversation) -> Reply:
 
 
 def _times(conversation: Conversation, times: int, again: Reply, at_last: Reply) -> Reply:
+    """The same reply so many times, then another, then the end."""
     if conversation.turn < times:
         return again
     if conversation.turn == times:

@@ -106,6 +106,7 @@ def _file(item: str) -> str:
 
 
 def _finished(conversation: Conversation, ending: bool) -> Reply:
+    """What is said when no item is open; where it can, it ends the loop."""
     if ending and conversation.offers("end_loop"):
         return ask("end_loop", {"reason": "the plan is empty"})
     marker = _MARKER.search(conversation.user_messages[0])

@@ -108,6 +108,7 @@ def _python_of_reply(reply: Reply) -> str:
 
 
 def _extras(reply: Reply) -> Iterator[tuple[str, str]]:
+    """What `say` and `ask` cannot express, as keyword arguments of `Reply`."""
     if reply.finish is not None:
         yield "finish", repr(reply.finish)
     if reply.usage is not None:
@@ -129,6 +130,7 @@ def _part(block: Block) -> str:
 
 
 def _block(block: Block) -> str:
+    """The Python that makes one block."""
     if isinstance(block, ToolCall) and block.id is None:
         return _call(block)
     values = [getattr(block, field.name) for field in fields(block)]
@@ -140,6 +142,7 @@ def _call(call: ToolCall) -> str:
 
 
 def _arguments(call: ToolCall, *, more: bool) -> list[str]:
+    """The arguments of `call` or `ask`; with `more`, none is written as None."""
     if call.arguments == "{}":
         return [repr(call.name), *(["None"] if more else [])]
     mapping = _as_sent(call.arguments)
@@ -168,6 +171,7 @@ def _yaml_of(replies: Sequence[Reply], again: int | None = None) -> str:
 
 
 def _turn(reply: Reply) -> dict[str, Any]:
+    """One reply as a turn of a YAML script."""
     turn: dict[str, Any] = {}
     for block in reply.blocks:
         key, value = _written(block, bool(reply.calls) and "ask" in turn)
@@ -191,6 +195,7 @@ def _turn(reply: Reply) -> dict[str, Any]:
 
 
 def _written(block: Block, after: bool) -> tuple[str, Any]:
+    """The key and the value of a block; `after` says that calls came before it."""
     if isinstance(block, Text):
         return ("then_say" if after else "say"), _literal(block.text)
     if isinstance(block, Thinking) and block.signature is None:
@@ -203,6 +208,7 @@ def _written(block: Block, after: bool) -> tuple[str, Any]:
 
 
 def _call_written(call: ToolCall) -> dict[str, Any]:
+    """A call as it stands under `ask`."""
     arguments = _as_sent(call.arguments)
     written: dict[str, Any] = {"tool": call.name}
     if call.arguments != "{}":
@@ -214,6 +220,7 @@ def _call_written(call: ToolCall) -> dict[str, Any]:
 
 
 def _check_texts(value: Any) -> None:
+    """Raise `ValueError` for a text in a value that YAML would take for a template."""
     if isinstance(value, str):
         _literal(value)
     for inner in value.values() if isinstance(value, dict) else ():

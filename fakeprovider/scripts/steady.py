@@ -144,6 +144,7 @@ def delegate(conversation: Conversation) -> Reply:
 
 
 def _answer(conversation: Conversation) -> str:
+    """What came back, or that nothing did."""
     result = conversation.last_result
     if result is None or "no result" in result.text:
         return "The research brought no result, so I do not know."

@@ -40,6 +40,7 @@ def compiled(document: Node, name: str, problems: Problems) -> FileScript | None
 
 
 def _program(document: Node, name: str, problems: Problems) -> YamlScript | None:
+    """A script of turns or rules; None, with the problems noted, if it fails."""
     before = len(problems.noted)
     written = document.value
     layout = _Layout(problems, script_pace(document, problems))
@@ -67,6 +68,7 @@ def _program(document: Node, name: str, problems: Problems) -> YamlScript | None
 
 
 def _repeat_last(document: Node, layout: _Layout, problems: Problems) -> None:
+    """Let the last turn lead to itself, where that says something."""
     if not document.value.get("repeat_last") or not layout.turns:
         return
     line = document.key_lines["repeat_last"]
@@ -118,6 +120,7 @@ class _Layout:
                 self.problems.add(line, f"no label {label!r}; there are: {', '.join(labels)}")
 
     def _loop(self, node: Node) -> None:
+        """Lay out a block of turns, as often as it is run."""
         for key in node.fields:
             if key not in ("loop", "times", "label"):
                 self.problems.add(
@@ -142,6 +145,7 @@ class _Layout:
                 self._add(turn, written, len(self.turns) + 1)
 
     def _turn(self, node: Node) -> None:
+        """Lay out one turn."""
         if "times" in node.fields:
             self.problems.add(node.key_lines["times"], "'times' belongs to 'loop'")
         self._label(node)
@@ -163,6 +167,7 @@ class _Layout:
         self.after.append(after)
 
     def _label(self, node: Node) -> None:
+        """Note the label of a turn or block, and where it leads."""
         label = node.value.get("label")
         if label is None:
             return
@@ -175,6 +180,7 @@ class _Layout:
         self.labels[label], self.label_lines[label] = len(self.turns), line
 
     def _cases(self, node: Node) -> Iterator[Case]:
+        """The cases of a turn; those behind one that always holds are problems."""
         for index, item in enumerate(node.items):
             always = item.value.get("when", "else") == "else"
             if always and index < len(node.items) - 1:
@@ -186,6 +192,7 @@ class _Layout:
             yield from self._case(item)
 
     def _case(self, node: Node) -> Iterator[Case]:
+        """The case, or nothing where a problem was noted."""
         goto = node.value.get("goto", "")
         if goto:
             self.gotos.append((goto, node.key_lines["goto"]))
@@ -231,6 +238,7 @@ def _target(written: str | Mapping[str, Any]) -> Target:
 
 
 def _closing(written: str | Mapping[str, Any]) -> Closing | None:
+    """The closing of a script, None where the client's own is meant."""
     if written == "":
         return None
     if written == "text":

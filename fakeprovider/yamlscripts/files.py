@@ -97,6 +97,7 @@ def script_files(top: Path) -> Iterator[Path]:
 
 
 def _below(top: Path) -> Iterator[Path]:
+    """The script files in a folder and in the folders in it."""
     for folder, folders, files in os.walk(top):
         folders[:] = [name for name in folders if not _foreign(Path(folder, name))]
         for name in files:

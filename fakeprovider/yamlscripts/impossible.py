@@ -64,6 +64,7 @@ def _cases_of(node: Node) -> Sequence[Node]:
 
 
 def _check_cases(node: Node, numbers: _Numbers, problems: Problems) -> None:
+    """Note each case that never holds or that is behind one that always does."""
     cases = _cases_of(node)
     for before, case in zip((None, *cases), cases, strict=False):
         if before is not None and _outcomes(before.value["when"], numbers) == {True}:

@@ -39,6 +39,7 @@ ANSWER = "answer"
 
 
 def _bad_template(value: str, more: Sequence[str] = ()) -> str:
+    """What is wrong with the templates of a text, "" for nothing."""
     try:
         templates.parse(value, more)
     except templates.BadTemplate as error:

@@ -133,6 +133,7 @@ class _Reading:
         return Node(self._value(node, line), line)
 
     def _mapping(self, node: yaml.MappingNode, above: frozenset[int]) -> Node:
+        """The node of a mapping, with keys that stand there twice noted."""
         self._loader.flatten_mapping(node)  # <<: *anchor
         fields: dict[str, Node] = {}
         key_lines: dict[str, int] = {}
@@ -157,6 +158,7 @@ class _Reading:
         return self._whole(value, line) if isinstance(value, str) else value
 
     def _whole(self, text: str, line: int) -> str:
+        """The text, or "" with the problem noted if half a character stands in it."""
         if not _SURROGATE.search(text):
             return text
         self._problems.add(line, "half a surrogate pair (\\ud800 to \\udfff) is no character")

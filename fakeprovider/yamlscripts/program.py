@@ -110,6 +110,7 @@ class Program:
         return self.labels[case.goto] if case.goto else self.after[place]
 
     def _follow(self, conversation: Conversation) -> int:
+        """The place that the conversation has come to, step by step from the first turn."""
         place = 0
         for number in range(conversation.turn):
             if place == len(self.turns):
@@ -118,6 +119,7 @@ class Program:
         return place
 
     def _step(self, place: int, number: int, conversation: Conversation) -> int:
+        """The place after turn `number`, which stood at `place`."""
         turn = self.turns[place]
         if len(self.after_turn(place)) == 1:
             return self._next(place, turn.cases[0])
@@ -170,6 +172,7 @@ class YamlScript:
             raise self._failed(view, str(error)) from None
 
     def _reply(self, view: Conversation) -> Reply:
+        """The reply of the turn that the conversation has come to."""
         turn = self.program.turn(view)
         if turn is None:
             raise ran_out(view)
@@ -185,6 +188,7 @@ class YamlScript:
         return case.speech.reply(view)
 
     def _view(self, conversation: Conversation) -> Conversation:
+        """The conversation with its turns counted as the script counts them."""
         turn = conversation.turn
         if self.turn_from == "last_user":
             turn = conversation.since_last_user

@@ -61,6 +61,7 @@ class RecordedScript:
         return self.replies[place]
 
     def _drifted(self, sent: Request, conversation: Conversation) -> ApiError:
+        """The error for an unknown request: how it differs from the nearest one."""
         place = max(
             range(len(self._masked)),
             key=lambda i: (shared(self._masked[i], sent), -_distance(self._masked[i], sent)),

@@ -197,6 +197,7 @@ def _nearest(key: str, fields: Fields) -> str:
 
 
 def _mapping_schema(fields: Fields, needs: tuple[str, ...], least: tuple[str, ...]) -> Json:
+    """The JSON Schema of a mapping with named keys."""
     described = {
         key: {**shape.schema, "description": about} for key, (shape, about) in fields.items()
     }

@@ -75,6 +75,7 @@ def is_plain(value: Templated) -> bool:
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with `change` applied to what is directly inside it."""
     if isinstance(value, dict):
         return {key: change(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -151,6 +152,7 @@ def fault(written: str | Mapping[str, Any]) -> Fault:
 
 
 def _blocks(written: Mapping[str, Any], read: Read) -> Iterator[_Block]:
+    """The blocks of a reply, in the order in which they are sent."""
     for key, kind in (("think", Thinking), ("refuse", Refusal), ("say", Text)):
         if key in written:
             yield _words(kind, read(written[key]))
@@ -167,6 +169,7 @@ def _words(kind: Callable[[str], Block], template: Template) -> _Block:
 
 
 def _call(written: Mapping[str, Any], read: Read) -> _Block:
+    """One call; arguments that are a text are sent as they are."""
     source = written.get("arguments", {})
     arguments = read(source)
     sent_as_it_is = isinstance(source, str)

@@ -47,6 +47,7 @@ def _text(value: Value) -> str:
 
 
 def _json(value: Value, *path: str) -> Value:
+    """What stands at a path in JSON."""
     try:
         inner = json.loads(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -57,6 +58,7 @@ def _json(value: Value, *path: str) -> Value:
 
 
 def _step(value: Value, step: str) -> Value:
+    """What stands at one key or index."""
     if isinstance(value, dict) and step in value:
         return value[step]
     if isinstance(value, list) and re.fullmatch(r"-?\d{1,9}", step):
@@ -65,6 +67,7 @@ def _step(value: Value, step: str) -> Value:
 
 
 def _nth(values: Sequence[Value], number: str, kind: str) -> Value:
+    """The item of that number, from the end if it is negative."""
     try:
         return values[int(number)]
     except IndexError:
@@ -72,6 +75,7 @@ def _nth(values: Sequence[Value], number: str, kind: str) -> Value:
 
 
 def _regex(value: Value, pattern: str) -> Value:
+    """The first group of the first match; the whole match without groups."""
     match = Pattern(pattern).search(_text(value))
     if match is None:
         raise Missing(f"{pattern!r} is not found in {_shown(value)}")
@@ -189,6 +193,7 @@ def parse(text: str, more: Sequence[str] = ()) -> Template:
 
 
 def _expression(written: str, more: Sequence[str]) -> Expression:
+    """What stands between the braces, read."""
     first, *rest = _pipeline(written)
     if len(first) != 1:
         raise BadTemplate(f"{written!r} must begin with one of {', '.join(SOURCES)}")
@@ -199,6 +204,7 @@ def _expression(written: str, more: Sequence[str]) -> Expression:
 def _source(
     quoted: bool, word: str, written: str, more: Sequence[str]
 ) -> Callable[[Conversation], Value]:
+    """What an expression begins with: a quoted text, or a source by its name."""
     if quoted:
         return lambda conversation: word
     if word in more:
@@ -211,6 +217,7 @@ def _source(
 
 
 def _filter(tokens: list[tuple[bool, str]], written: str) -> tuple[str, tuple[str, ...]]:
+    """A filter's name and its arguments, checked."""
     name = tokens[0][1] if tokens else ""
     if name not in FILTERS:
         raise BadTemplate(f"unknown filter {name!r} in {written!r}; allowed: {', '.join(FILTERS)}")
