@@ -9,7 +9,7 @@ import msgspec
 
 from fakeprovider_harness import quantities
 from fakeprovider_harness.models.base import Message, Usage
-from fakeprovider_harness.models.surrogates import mend
+from fakeprovider_harness.models.wire import mend
 from fakeprovider_harness.outcomes import Status, Stop, resumable
 from fakeprovider_harness.records import (
     UNFINISHED,

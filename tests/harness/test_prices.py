@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fakeprovider_harness.budget.charging import Price, PriceTable, cost, inconsistent
 from fakeprovider_harness.models import Usage
-from fakeprovider_harness.models.usage import inclusive
+from fakeprovider_harness.models.base import inclusive
 
 PRICE = Price("10", "30", cached="1", cache_write="12.5")
 BENCH = Price("2.00", "12.00")

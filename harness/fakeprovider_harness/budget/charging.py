@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from fakeprovider_harness.engine.transcript import shown
-from fakeprovider_harness.models.base import Message, ModelReply, ToolSpec, Usage
-from fakeprovider_harness.models.usage import bytes_of
+from fakeprovider_harness.models.base import Message, ModelReply, ToolSpec, Usage, bytes_of
 from fakeprovider_harness.state import RunState
 from fakeprovider_harness.tooling.truncation import clipped
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from fakeprovider_harness.budget.charging import Price, PriceTable
-from fakeprovider_harness.models.factory import PROTOCOLS
+from fakeprovider_harness.models.client import PROTOCOLS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -22,7 +22,7 @@ from fakeprovider_harness.commands.resume_command import advice, command_line
 from fakeprovider_harness.commands.session import SYSTEM, Session, caps, check_of, session
 from fakeprovider_harness.commands.terminal import shown, tell
 from fakeprovider_harness.models.base import Message, Model
-from fakeprovider_harness.models.factory import make_model
+from fakeprovider_harness.models.client import make_model
 from fakeprovider_harness.outer import (
     Goal,
     OuterKind,

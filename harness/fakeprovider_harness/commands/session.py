@@ -21,7 +21,7 @@ from fakeprovider_harness.commands.options import Options, said
 from fakeprovider_harness.commands.terminal import Person, counted, progress, shown, tell
 from fakeprovider_harness.conditions import MaxTurns
 from fakeprovider_harness.engine.sync import until_done
-from fakeprovider_harness.models.factory import make_model
+from fakeprovider_harness.models.client import make_model
 from fakeprovider_harness.models.retry import RetryPolicy
 from fakeprovider_harness.outer import Caps, OuterReport, Setup
 from fakeprovider_harness.outer.setup import silent

@@ -14,7 +14,7 @@ from fakeprovider_harness.budget.budget_tree import Share
 from fakeprovider_harness.cancel import SignalFired, unless
 from fakeprovider_harness.engine.gate import gate
 from fakeprovider_harness.engine.run_context import RunContext
-from fakeprovider_harness.models.surrogates import mend, mend_tree
+from fakeprovider_harness.models.wire import mend, mend_tree
 from fakeprovider_harness.outcomes import Stop, StopKind, weightiest
 from fakeprovider_harness.settings import Settings
 from fakeprovider_harness.state import PendingCall, ToolResult

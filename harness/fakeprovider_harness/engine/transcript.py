@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fakeprovider_harness.models.base import Call, Message, ModelReply
-from fakeprovider_harness.models.surrogates import mend, mend_arguments
+from fakeprovider_harness.models.wire import mend, mend_arguments
 from fakeprovider_harness.outcomes import Status, Stop, StopKind
 from fakeprovider_harness.records import View
 from fakeprovider_harness.state import CallRecord, Outcome, PendingCall, RunState, ToolResult

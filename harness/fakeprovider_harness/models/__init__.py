@@ -14,8 +14,8 @@ from fakeprovider_harness.models.base import (
     Usage,
 )
 from fakeprovider_harness.models.chat import ChatModel
+from fakeprovider_harness.models.client import PROTOCOLS, make_model
 from fakeprovider_harness.models.connection import Timeouts
-from fakeprovider_harness.models.factory import PROTOCOLS, make_model
 from fakeprovider_harness.models.messages import MessagesModel
 from fakeprovider_harness.models.responses import ResponsesModel
 

@@ -1,26 +1,147 @@
 """Chat completions: `POST /v1/chat/completions`, whole or streamed.
 
-Source: OpenAI's API reference, "Create chat completion".
-
-Source of the shapes: OpenAI's API reference, "The chat completion object" and "… chunk object".
+Source: OpenAI's API reference, "Create chat completion", "The chat completion object" and "… chunk
+object".
 A whole reply is read as a stream of one chunk, so that the two cannot differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from fakeprovider_harness.models.base import Call, Message, ModelReply, ToolSpec
-from fakeprovider_harness.models.chat_calls import CallAssembler, CallDelta, FunctionDelta
-from fakeprovider_harness.models.client import HttpModel
+from fakeprovider_harness.models.base import (
+    Call,
+    Message,
+    ModelReply,
+    ToolSpec,
+    bytes_of,
+    count,
+    estimate_open,
+)
+from fakeprovider_harness.models.client import HttpModel, speaks
 from fakeprovider_harness.models.errors import Unreadable, stream_error
+from fakeprovider_harness.models.exchange import Assembler
 from fakeprovider_harness.models.sse import Event
-from fakeprovider_harness.models.surrogates import mend
-from fakeprovider_harness.models.usage import Counts, bytes_of, count, estimate_open, inclusive
-from fakeprovider_harness.models.wire import Decoder, raw, safe_name, short_id
+from fakeprovider_harness.models.wire import Decoder, mend, mend_arguments, raw, safe_name, short_id
+
+
+class FunctionDelta(msgspec.Struct, frozen=True):
+    """Part of a function call; services that send `arguments` as an object exist."""
+
+    name: str | None = None
+    arguments: Any = None
+
+
+class CallDelta(msgspec.Struct, frozen=True):
+    """Part of a tool call as it stands on the wire."""
+
+    index: int | None = None
+    id: str | None = None
+    function: FunctionDelta | None = None
+
+
+class _Slot:
+    """One call as its fragments come in."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+
+    def add(self, delta: CallDelta) -> None:
+        self.id = self.id or delta.id or ""
+        if delta.function is not None:
+            self.name = self.name or delta.function.name or ""
+            self.arguments.append(_arguments(delta.function.arguments))
+
+    def call(self, made_up: str, cut: bool) -> Call:
+        arguments = mend_arguments("".join(self.arguments))
+        if not cut and not arguments.strip():
+            arguments = "{}"
+        return Call(mend(self.id) or made_up, mend(self.name), arguments)
+
+
+class CallAssembler:
+    """Fragments in, calls out, in the order of their indexes.
+
+    An `index` is honoured. Without one, a fragment with a non-empty id or a name opens a call, and
+    one with neither continues the call opened last. A second id with a name at an index that is
+    taken opens a call too, for services that number every call 0. Where a fragment could belong
+    to several calls, `Unreadable` is raised: two right calls or an error, never a merged one.
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot] = []
+        self._open: dict[int, _Slot] = {}
+
+    def feed(self, deltas: Sequence[CallDelta]) -> None:
+        """Take the fragments of one chunk."""
+        if sum(_is_bare(d) for d in deltas) > 1:
+            raise Unreadable("several tool call fragments without index, id or name in one chunk")
+        for delta in deltas:
+            self._slot(delta).add(delta)
+
+    def calls(self, made_up: str, *, cut: bool) -> tuple[Call, ...]:
+        """The calls so far. Missing ids become `{made_up}_{position}`.
+
+        Empty arguments are the empty object, unless the reply was `cut`: then they may be half.
+        """
+        slots = sorted(self._slots, key=lambda slot: slot.order)
+        return tuple(slot.call(f"{made_up}_{i}", cut) for i, slot in enumerate(slots))
+
+    def _slot(self, delta: CallDelta) -> _Slot:
+        if delta.index is None:
+            return self._unnumbered(delta)
+        slot = self._open.get(delta.index)
+        if slot is None or _is_another(slot, delta):
+            return self._opened(delta.index)
+        return slot
+
+    def _unnumbered(self, delta: CallDelta) -> _Slot:
+        last = self._slots[-1] if self._slots else None
+        known = next((s for s in self._slots if delta.id and s.id == delta.id), None)
+        if known is not None:
+            return known
+        if last is not None and (_is_bare(delta) or _completes(last, delta)):
+            return last
+        if _is_bare(delta):
+            raise Unreadable("tool call arguments before any tool call")
+        return self._opened(max(self._open, default=-1) + 1)
+
+    def _opened(self, order: int) -> _Slot:
+        slot = _Slot(order)
+        self._slots.append(slot)
+        self._open[order] = slot
+        return slot
+
+
+def _name(delta: CallDelta) -> str:
+    return (delta.function.name if delta.function else None) or ""
+
+
+def _is_bare(delta: CallDelta) -> bool:
+    return delta.index is None and not delta.id and not _name(delta)
+
+
+def _completes(last: _Slot, delta: CallDelta) -> bool:
+    """Whether `delta` brings the name that the last call, opened by its id, still lacks."""
+    return not delta.id and not last.name and not any(last.arguments)
+
+
+def _is_another(slot: _Slot, delta: CallDelta) -> bool:
+    return bool(delta.id and slot.id and delta.id != slot.id and slot.name and _name(delta))
+
+
+def _arguments(arguments: Any) -> str:
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+
 
 _FINISH = {
     "function_call": "tool_calls",
@@ -77,7 +198,7 @@ class _ChoiceState:
         return text
 
 
-class ChatAssembler:
+class ChatAssembler(Assembler):
     """Chunks in, reply out. Choices are kept apart; the reply is the first one's.
 
     Calls are reported by their presence, whatever the finish reason says: services send `stop`
@@ -85,13 +206,8 @@ class ChatAssembler:
     """
 
     def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None:
-        self._made_up = made_up
-        self._on_text = on_text
+        super().__init__(made_up, on_text)
         self._choices: dict[int, _ChoiceState] = {}
-        self._counts = Counts()
-        self._model: str | None = None
-        self._begun = False
-        self.ended = False
 
     @property
     def complete(self) -> bool:
@@ -141,8 +257,8 @@ class ChatAssembler:
         message = choice.delta or choice.message
         text = state.add(message) if message else ""
         state.finish = choice.finish_reason or state.finish
-        if text and self._on_text and index == min(self._choices):
-            self._on_text(mend(text))
+        if index == min(self._choices):
+            self._say(text)
 
     def _note(self, usage: Any) -> None:
         if not usage:
@@ -176,13 +292,7 @@ class ChatAssembler:
         if not prompt:  # a prompt of 0 tokens is a service that does not count
             return reply
         completion, guessed = self._completion(prompt, reply)
-        usage, notes = inclusive(
-            prompt,
-            completion,
-            cached=self._counts.get("cached_tokens") or 0,
-            written=self._counts.get("cache_write_tokens") or 0,
-            reasoning=self._counts.get("reasoning") or 0,
-        )
+        usage, notes = self._usage(prompt, completion)
         if guessed:
             usage = msgspec.structs.replace(usage, estimated=True)
             notes += ("usage: completion tokens unknown, taken as bytes",)
@@ -221,6 +331,7 @@ _ID_LIMIT = 40
 _NAME_LIMIT = 64
 
 
+@speaks("chat")
 class ChatModel(HttpModel):
     """A client for any service that speaks chat completions; arguments as in `HttpModel`.
 

@@ -1,10 +1,10 @@
-"""What the three clients have in common: settings, a connection, one exchange per question."""
+"""Model clients over HTTP: what they have in common, and the client of a protocol by its name."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import httpx
 
@@ -14,6 +14,7 @@ from fakeprovider_harness.models.connection import Connection, Timeouts, endpoin
 from fakeprovider_harness.models.connection import api_key as find_key
 from fakeprovider_harness.models.exchange import LARGEST, Assembler, Exchange
 from fakeprovider_harness.models.wire import Memo, ToolMemo, encode
+from fakeprovider_harness.registry import Registry
 
 
 class HttpModel(ABC):
@@ -125,3 +126,39 @@ class HttpModel(ABC):
     @abstractmethod
     def _input(self, entries: list[Any]) -> dict[str, Any]:
         """The fields of the body that carry the conversation."""
+
+
+PROTOCOLS: Registry[type[HttpModel]] = Registry(
+    "protocol",
+    [f"fakeprovider_harness.models.{module}" for module in ("chat", "messages", "responses")],
+)
+"""The client of each protocol, by the protocol's name."""
+
+M = TypeVar("M", bound=type[HttpModel])
+
+
+def speaks(protocol: str) -> Callable[[M], M]:
+    """Register the client below as the one that speaks `protocol`."""
+
+    def register(client: M) -> M:
+        PROTOCOLS.add(protocol, client)
+        return client
+
+    return register
+
+
+def make_model(
+    protocol: Literal["chat", "messages", "responses"] | str = "chat",
+    base_url: str | None = None,
+    model: str = "default",
+    api_key: str | None = None,
+    **settings: Any,
+) -> HttpModel:
+    """The client that speaks `protocol`; the other arguments are those of `HttpModel`.
+
+    Raises ValueError for an unknown protocol, naming those there are.
+    """
+    client = PROTOCOLS.get(protocol)
+    if client is None:
+        raise ValueError(f"unknown protocol {protocol!r}: one of {', '.join(PROTOCOLS)}")
+    return client(base_url, model, api_key, **settings)

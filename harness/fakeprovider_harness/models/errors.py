@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from fakeprovider_harness.models.base import ModelError, ModelReply
-from fakeprovider_harness.models.surrogates import mend
+from fakeprovider_harness.models.wire import mend
 
 MAX_TEXT = 2_000
 """Characters of a service's error text that are kept."""

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 import httpx
 import msgspec
 
 from fakeprovider_harness.cancel import SignalFired, unless
-from fakeprovider_harness.models.base import CancelSignal, ModelCancelled, ModelError, ModelReply
+from fakeprovider_harness.models.base import (
+    CancelSignal,
+    Counts,
+    ModelCancelled,
+    ModelError,
+    ModelReply,
+    Usage,
+    inclusive,
+)
 from fakeprovider_harness.models.connection import Connection, Timeouts
 from fakeprovider_harness.models.errors import Unreadable, describe, status_error
 from fakeprovider_harness.models.sse import Event, SSEParser
+from fakeprovider_harness.models.wire import mend
 
 AFTER_FINISH = 5.0
 """Seconds that a stream may stay open after its finish reason, for the usage to arrive."""
@@ -29,39 +38,58 @@ event, have a fifth of it."""
 _ERROR_BYTES = 65_536
 
 
-class Assembler(Protocol):
+class Assembler(ABC):
     """Events of one dialect on their way to one reply.
 
     `made_up` begins the ids of calls that come without one; `on_text` gets each piece of text.
+    `ended` says that the dialect's last event was seen, so that nothing more is coming.
     """
 
-    def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None: ...
+    def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None:
+        self._made_up = made_up
+        self._on_text = on_text
+        self._counts = Counts()
+        self._model: str | None = None
+        self._begun = False
+        self.ended = False
 
     @property
+    @abstractmethod
     def complete(self) -> bool:
         """Whether what is there is a whole reply, even if the stream ended now."""
-        ...
 
-    @property
-    def ended(self) -> bool:
-        """Whether the dialect's last event was seen, so that nothing more is coming."""
-        ...
-
+    @abstractmethod
     def feed(self, event: Event) -> None:
-        """Take one event; raise `ModelError` where it reports one."""
-        ...
+        """Take one event; raise `ModelError` for an error, `Unreadable` for nonsense."""
 
+    @abstractmethod
     def take(self, data: bytes) -> None:
         """Take one whole JSON answer instead of events."""
-        ...
 
+    @abstractmethod
     def reply(self) -> ModelReply:
         """The whole reply; raise `Unreadable` where it makes no sense."""
-        ...
 
+    @abstractmethod
     def partial(self) -> ModelReply:
-        """What has been received so far, for the bill."""
-        ...
+        """What has been received so far, for the bill: never raises."""
+
+    def _say(self, text: str) -> None:
+        """Hand a piece of text to whoever listens."""
+        if text and self._on_text:
+            self._on_text(mend(text))
+
+    def _usage(self, prompt: int, completion: int) -> tuple[Usage, tuple[str, ...]]:
+        """The usage with what was counted of the cache and of reasoning, and what was odd."""
+        counted = {name: self._counts.get(key) or 0 for name, key in _DETAILS.items()}
+        return inclusive(prompt, completion, **counted)
+
+
+_DETAILS = {
+    "cached": "cached_tokens",
+    "written": "cache_write_tokens",
+    "reasoning": "reasoning",
+}
 
 
 class Exchange:

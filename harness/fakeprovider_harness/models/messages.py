@@ -16,14 +16,21 @@ from typing import Any
 
 import msgspec
 
-from fakeprovider_harness.models.base import Call, Message, ModelReply, ToolSpec
-from fakeprovider_harness.models.client import HttpModel
+from fakeprovider_harness.models.base import (
+    Call,
+    Message,
+    ModelReply,
+    ToolSpec,
+    count,
+    estimate_open,
+    inclusive,
+)
+from fakeprovider_harness.models.client import HttpModel, speaks
 from fakeprovider_harness.models.errors import Unreadable, stream_error
+from fakeprovider_harness.models.exchange import Assembler
 from fakeprovider_harness.models.messages_blocks import Block, calls_of, opaque_of, text_of
 from fakeprovider_harness.models.sse import Event
-from fakeprovider_harness.models.surrogates import mend
-from fakeprovider_harness.models.usage import Counts, count, estimate_open, inclusive
-from fakeprovider_harness.models.wire import Decoder, raw, safe_name, split_system
+from fakeprovider_harness.models.wire import Decoder, mend, raw, safe_name, split_system
 
 _FINISH = {
     "end_turn": "stop",
@@ -74,7 +81,7 @@ _EVENT = Decoder(_Event)
 _WHOLE = Decoder(_Message)
 
 
-class MessagesAssembler:
+class MessagesAssembler(Assembler):
     """Events in, reply out. `made_up` begins the ids of calls that have none.
 
     Usage in `message_delta` is cumulative: it supersedes what `message_start` said, and a field
@@ -83,14 +90,10 @@ class MessagesAssembler:
     """
 
     def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None:
-        self._made_up = made_up
-        self._on_text = on_text
+        super().__init__(made_up, on_text)
         self._blocks: dict[int, Block] = {}
-        self._counts = Counts()
-        self._model: str | None = None
         self._stop: str | None = None
         self._started = False
-        self.ended = False
 
     @property
     def complete(self) -> bool:
@@ -219,6 +222,7 @@ class _Entry(msgspec.Struct, frozen=True):
     text: str = ""
 
 
+@speaks("messages")
 class MessagesModel(HttpModel):
     """A client for any service that speaks Anthropic Messages; arguments as in `HttpModel`.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fakeprovider_harness.models.base import Call
-from fakeprovider_harness.models.surrogates import mend, mend_arguments, mend_tree
+from fakeprovider_harness.models.wire import mend, mend_arguments, mend_tree
 
 _DIRECT = {"type": "direct"}
 """The `caller` of a call that the model made itself, as nearly all are."""

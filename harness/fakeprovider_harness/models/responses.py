@@ -1,27 +1,157 @@
 """The Responses API: `POST /v1/responses`, whole or streamed, without anything stored.
 
 Source: OpenAI's API reference, "Create a model response", and "Conversation state": the whole
-history goes as `input`, reasoning items included, with `store` off.
-
-Source of the shapes: OpenAI's API reference, "The response object" and "Streaming events". A whole
-response is read as its own last event, so that the two cannot differ.
+history goes as `input`, reasoning items included, with `store` off; "The response object" and
+"Streaming events". A whole response is read as its own last event, so that the two cannot differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from fakeprovider_harness.models.base import Call, Message, ModelReply, ToolSpec
-from fakeprovider_harness.models.client import HttpModel
+from fakeprovider_harness.models.base import (
+    Call,
+    Message,
+    ModelReply,
+    ToolSpec,
+    count,
+    estimate_open,
+)
+from fakeprovider_harness.models.client import HttpModel, speaks
 from fakeprovider_harness.models.errors import Unreadable, stream_error
-from fakeprovider_harness.models.responses_items import Item, calls_of, opaque_of, text_of
+from fakeprovider_harness.models.exchange import Assembler
 from fakeprovider_harness.models.sse import Event
-from fakeprovider_harness.models.surrogates import mend
-from fakeprovider_harness.models.usage import Counts, count, estimate_open, inclusive
-from fakeprovider_harness.models.wire import Decoder, raw, safe_name, short_id, split_system
+from fakeprovider_harness.models.wire import (
+    Decoder,
+    mend,
+    mend_arguments,
+    mend_tree,
+    raw,
+    safe_name,
+    short_id,
+    split_system,
+)
+
+_CALL_FIELDS = {"call_id", "name", "arguments"}
+_PLAIN_MESSAGE = {"type", "id", "role", "status", "content"}
+_PLAIN_CALL = {"type", "id", "status"}
+_DIRECT = {"type": "direct"}
+
+
+class Item:
+    """One output item: what it was when it was added, what deltas brought, what it was when done.
+
+    A finished item supersedes its pieces.
+    """
+
+    def __init__(self, start: dict[str, Any]) -> None:
+        self._start = start
+        self._text: dict[int, list[str]] = {}
+        self._refusal: dict[int, list[str]] = {}
+        self._arguments: list[str] = []
+        self._done: dict[str, Any] | None = None
+        self.hidden_bytes = 0
+
+    @property
+    def kind(self) -> str:
+        """The item's type, such as `message`, `function_call`, `reasoning`."""
+        return _str((self._done or self._start).get("type"))
+
+    @property
+    def text(self) -> str:
+        """The text of a message so far, refusals excluded."""
+        return self._joined("output_text", "text", self._text)
+
+    @property
+    def refusal(self) -> str:
+        """The refusal of a message so far."""
+        return self._joined("refusal", "refusal", self._refusal)
+
+    def add(self, kind: str, content_index: int, delta: str) -> None:
+        """Take one delta of an event type; other types only count as hidden output."""
+        if kind == "response.output_text.delta":
+            self._text.setdefault(content_index, []).append(delta)
+        elif kind == "response.refusal.delta":
+            self._refusal.setdefault(content_index, []).append(delta)
+        elif kind == "response.function_call_arguments.delta":
+            self._arguments.append(delta)
+        else:
+            self.hidden_bytes += len(delta.encode("utf-8", "surrogatepass"))
+
+    def finish(self, item: dict[str, Any]) -> None:
+        """The item is done, and this is all of it."""
+        self._done = item
+
+    def call(self, made_up: str, cut: bool) -> Call:
+        """A `function_call` item as a call."""
+        item = self._done or self._start
+        text = "".join(self._arguments) if self._done is None else ""
+        arguments = mend_arguments(text or _str(item.get("arguments")))
+        if not cut and not arguments.strip():
+            arguments = "{}"
+        given = mend(_str(item.get("call_id")) or _str(item.get("id")))
+        return Call(given or made_up, mend(_str(item.get("name"))), arguments)
+
+    def raw(self) -> dict[str, Any]:
+        """The item as it may be sent back; of a `function_call`, only what a call does not hold."""
+        item = self._done or self._start
+        skip = _CALL_FIELDS if self.kind == "function_call" else set()
+        return {k: v for k, v in item.items() if v not in (None, _DIRECT) and k not in skip}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether text and a call say all there is to say."""
+        keys = set(self.raw())
+        if self.kind == "function_call":
+            return keys <= _PLAIN_CALL
+        return self.kind == "message" and keys <= _PLAIN_MESSAGE and not self.refusal
+
+    @property
+    def may_return(self) -> bool:
+        """Whether a service that stores nothing takes it back: reasoning needs its content."""
+        item = self._done or self._start
+        return self.kind != "reasoning" or bool(
+            item.get("encrypted_content") or item.get("content")
+        )
+
+    def _joined(self, kind: str, key: str, deltas: dict[int, list[str]]) -> str:
+        if self.kind != "message":
+            return ""
+        if self._done is None and deltas:
+            return "".join("".join(deltas[index]) for index in sorted(deltas))
+        parts = (self._done or self._start).get("content") or ()
+        return "".join(_str(p.get(key)) for p in parts if _is(p, kind))
+
+
+def calls_of(items: Iterable[Item], made_up: str, *, cut: bool) -> tuple[Call, ...]:
+    """The calls in order; missing ids become `{made_up}_{position}`."""
+    calls = (item for item in items if item.kind == "function_call")
+    return tuple(item.call(f"{made_up}_{i}", cut) for i, item in enumerate(calls))
+
+
+def opaque_of(items: Sequence[Item]) -> dict[str, Any]:
+    """What text and calls cannot say: reasoning, phases, hosted tools, the order of items.
+
+    Empty where some reasoning cannot go back: its neighbours then must not name it by their ids.
+    """
+    plain = all(item.is_plain for item in items) and all(
+        item.kind == "function_call" for item in items[1:]
+    )
+    if plain or not all(item.may_return for item in items):
+        return {}
+    return {"responses": {"output": mend_tree([item.raw() for item in items])}}
+
+
+def _is(part: Any, kind: str) -> bool:
+    return isinstance(part, dict) and part.get("type") == kind
+
+
+def _str(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
 
 _FINISH = {"max_output_tokens": "length"}
 _DELTAS = (
@@ -59,21 +189,16 @@ _EVENT = Decoder(_Event)
 _WHOLE = Decoder(_Response)
 
 
-class ResponsesAssembler:
+class ResponsesAssembler(Assembler):
     """Events in, reply out. `made_up` begins the ids of calls that have none.
 
     The output of the last event supersedes what was pieced together, where it has one.
     """
 
     def __init__(self, made_up: str, on_text: Callable[[str], None] | None = None) -> None:
-        self._made_up = made_up
-        self._on_text = on_text
+        super().__init__(made_up, on_text)
         self._items: dict[int, Item] = {}
-        self._counts = Counts()
-        self._model: str | None = None
         self._reason: str | None = None
-        self._begun = False
-        self.ended = False
 
     @property
     def complete(self) -> bool:
@@ -87,7 +212,9 @@ class ResponsesAssembler:
         parsed = _EVENT.decode(event.data)
         kind = parsed.type or event.event
         if kind == "error" or (parsed.error and parsed.response is None):
-            raise stream_error(_flat(parsed), self.partial() if self._begun else None)
+            # an `error` event carries the error beside its type or, at times, inside
+            error = parsed.error or {"code": parsed.code, "message": parsed.message}
+            raise stream_error(error, self.partial() if self._begun else None)
         self._begun = True
         if kind in _LAST:
             self._finish(parsed.response or _Response())
@@ -144,10 +271,6 @@ class ResponsesAssembler:
         if kind == "response.output_text.delta":
             self._say(event.delta)
 
-    def _say(self, text: str) -> None:
-        if text and self._on_text:
-            self._on_text(mend(text))
-
     def _note(self, usage: Any) -> None:
         for key in ("input_tokens", "output_tokens"):
             self._counts.note(key, count(usage, key))
@@ -162,7 +285,7 @@ class ResponsesAssembler:
         if self._reason is not None:
             calls = tuple(call for call in calls if call.name)
         reply = ModelReply(
-            text=text_of(items) or refusal,
+            text=mend("".join(item.text for item in items)) or refusal,
             calls=calls,
             finish=self._word(refusal, bool(calls)),
             model=self._model,
@@ -184,13 +307,7 @@ class ResponsesAssembler:
         prompt, completion = self._counts.get("input_tokens"), self._counts.get("output_tokens")
         if not prompt or completion is None:  # a prompt of 0 is a service that does not count
             return reply
-        usage, notes = inclusive(
-            prompt,
-            completion,
-            cached=self._counts.get("cached_tokens") or 0,
-            written=self._counts.get("cache_write_tokens") or 0,
-            reasoning=self._counts.get("reasoning") or 0,
-        )
+        usage, notes = self._usage(prompt, completion)
         return msgspec.structs.replace(reply, usage=usage, notes=reply.notes + notes)
 
 
@@ -203,13 +320,7 @@ def _reason(response: _Response) -> str | None:
     return "incomplete" if response.status == "incomplete" else None
 
 
-def _flat(event: _Event) -> Any:
-    """The error of an `error` event, which carries it beside its type or, at times, inside."""
-    return event.error or {"code": event.code, "message": event.message}
-
-
-_ID_LIMIT = 64
-_NAME_LIMIT = 64
+_LIMIT = 64  # characters of an id or a name
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -220,6 +331,7 @@ class _Entry(msgspec.Struct, frozen=True):
     text: str
 
 
+@speaks("responses")
 class ResponsesModel(HttpModel):
     """A client for any service that speaks Responses; arguments as in `HttpModel`.
 
@@ -251,15 +363,15 @@ class ResponsesModel(HttpModel):
 
 def _items(message: Message, text: str) -> list[dict[str, Any]]:
     if message.role == "tool":
-        call_id = short_id(message.call_id or "", _ID_LIMIT)
+        call_id = short_id(message.call_id or "", _LIMIT)
         return [{"type": "function_call_output", "call_id": call_id, "output": text}]
     if message.role != "assistant":
         return [{"role": message.role, "content": text}]
     kept = message.opaque.get("responses", {}).get("output", [])
     if restored := _restored(kept, message.calls) if kept else []:
         return restored
-    said = [{"role": "assistant", "content": text}] if text or not message.calls else []
-    return said + [_call(call) for call in message.calls]
+    message_item = [{"role": "assistant", "content": text}] if text or not message.calls else []
+    return message_item + [_call(call) for call in message.calls]
 
 
 def _restored(kept: list[dict[str, Any]], calls: Sequence[Call]) -> list[dict[str, Any]]:
@@ -280,7 +392,7 @@ def _restored(kept: list[dict[str, Any]], calls: Sequence[Call]) -> list[dict[st
 def _call(call: Call) -> dict[str, Any]:
     return {
         "type": "function_call",
-        "call_id": short_id(call.id, _ID_LIMIT),
-        "name": safe_name(call.name, _NAME_LIMIT),
+        "call_id": short_id(call.id, _LIMIT),
+        "name": safe_name(call.name, _LIMIT),
         "arguments": call.arguments,
     }

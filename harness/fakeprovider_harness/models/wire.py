@@ -11,7 +11,44 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from fakeprovider_harness.models.base import Message, ToolSpec
-from fakeprovider_harness.models.surrogates import mend_tree
+
+_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def mend(text: str) -> str:
+    """Join the halves that fit, replace the others by U+FFFD; other text comes back as it is."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def mend_tree(value: Any) -> Any:
+    """`mend` every string in JSON-like data, keys included."""
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, dict):
+        return {mend_tree(k): mend_tree(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [mend_tree(item) for item in value]
+    return value
+
+
+def mend_arguments(arguments: str) -> str:
+    """`mend` JSON text, also where the surrogate is written as an escape; keeps sound text."""
+    arguments = mend(arguments)
+    if not _ESCAPED.search(arguments):
+        return arguments
+    try:
+        value = json.loads(arguments)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(mend_tree(value), ensure_ascii=False, separators=(",", ":"))
+    except ValueError:
+        return arguments  # not JSON: the loop will say so to the model
+    return arguments
+
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import msgspec
 
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.models.base import Call, ToolSpec
-from fakeprovider_harness.models.surrogates import mend_tree
+from fakeprovider_harness.models.wire import mend_tree
 from fakeprovider_harness.tools import Arguments, Tool
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import msgspec
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.models.base import Message, Model, ModelReply, Usage
-from fakeprovider_harness.models.surrogates import mend, mend_tree
+from fakeprovider_harness.models.wire import mend, mend_tree
 from fakeprovider_harness.state import RunState, VerdictKind
 from fakeprovider_harness.tooling.execution import Ended, execute
 
