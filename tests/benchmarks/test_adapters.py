@@ -140,9 +140,9 @@ def test_an_interrupted_command_is_an_interrupted_bench_and_no_other_is_started(
 
 def _running(word: str) -> list[str]:
     """The ids of processes that have `word` in their command line."""
-    found = []
+    ids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile
             if word.encode() in path.read_bytes():
-                found.append(path.parent.name)
-    return found
+                ids.append(path.parent.name)
+    return ids

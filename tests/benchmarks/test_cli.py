@@ -121,9 +121,9 @@ def test_markdown_has_one_line_per_row_and_csv_what_is_measured_beside() -> None
     assert line.startswith("| a\\|b | 0 | n/o |")
     assert line.endswith("| 400: one two |")
     assert header.endswith("| never answered |")
-    (told,) = csv.DictReader(io.StringIO(to_csv(report)))
-    assert json.loads(told["extra"]) == row.extra
-    assert (told["estimated"], told["run_id"]) == ("false", "")
+    (cells_read,) = csv.DictReader(io.StringIO(to_csv(report)))
+    assert json.loads(cells_read["extra"]) == row.extra
+    assert (cells_read["estimated"], cells_read["run_id"]) == ("false", "")
 
 
 def test_json_says_what_is_documented() -> None:

@@ -53,8 +53,8 @@ def test_a_prompt_cache_changes_the_bill_and_nothing_else(protocol: str) -> None
     result = CliRunner().invoke(
         cli, ["runaway", "--cap", "40", "--prompt-cache", "--protocol", protocol, "--json"]
     )
-    found = {row["policy"]: row for row in json.loads(result.stdout)["rows"]}
-    plain, cached = found["cap 40"], found["cap 40, cached"]
+    rows = {row["policy"]: row for row in json.loads(result.stdout)["rows"]}
+    plain, cached = rows["cap 40"], rows["cap 40, cached"]
     assert plain["prompt_tokens"] == cached["prompt_tokens"]
     read = cached["extra"]["cached input"]
     written = cached["extra"].get("cache writes", 0)

@@ -18,8 +18,8 @@ def report() -> dict[str, Any]:
     command = [sys.executable, "-P", "-m", "fakeprovider_bench", "done", "--json"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert finished.returncode == 0, finished.stderr
-    found: dict[str, Any] = json.loads(finished.stdout)
-    return found
+    data: dict[str, Any] = json.loads(finished.stdout)
+    return data
 
 
 @pytest.fixture(scope="module")

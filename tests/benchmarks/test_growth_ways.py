@@ -20,8 +20,8 @@ def report() -> dict[str, Any]:
     command += ["--parts", "20", "--window", "4000"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert finished.returncode == 0, finished.stderr
-    found: dict[str, Any] = json.loads(finished.stdout)
-    return found
+    data: dict[str, Any] = json.loads(finished.stdout)
+    return data
 
 
 @pytest.fixture(scope="module")

@@ -55,8 +55,8 @@ def test_both_processes_of_a_resumed_run_write_one_trace(tmp_path: Path) -> None
 
 
 def test_stop_ends_the_tool_when_the_signal_reaches_it_and_only_then() -> None:
-    found = rows("cancel", "--at", "0.7")
-    cancelled, deaf, whole = (found[n] for n in ("cancelled", "request only", "uncancelled"))
+    by_name = rows("cancel", "--at", "0.7")
+    cancelled, deaf, whole = (by_name[n] for n in ("cancelled", "request only", "uncancelled"))
     assert cancelled["status"] == FIGURES["cancel"]["cancelled"]["status"]
     assert cancelled["extra"]["reason"] == FIGURES["cancel"]["cancelled"]["reason"]
     assert len(cancelled["extra"]["progress at ms"]) == 1
@@ -87,55 +87,55 @@ def test_a_resumed_run_is_padded_as_any_other() -> None:
 
 
 def test_a_stop_after_the_end_cancels_nothing_and_no_row_says_so() -> None:
-    found = rows("cancel", "--at", "99")
-    assert list(found) == ["uncancelled", "cancelled: too late", "request only: too late"]
-    assert {row["status"] for row in found.values()} == {"completed"}
-    assert {row["estimated"] for row in found.values()} == {False}
+    by_name = rows("cancel", "--at", "99")
+    assert list(by_name) == ["uncancelled", "cancelled: too late", "request only: too late"]
+    assert {row["status"] for row in by_name.values()} == {"completed"}
+    assert {row["estimated"] for row in by_name.values()} == {False}
 
 
 def test_what_a_lost_request_used_is_marked_as_an_estimate() -> None:
-    found = rows("cancel", "--at", "0")
-    known, lost = msgspec.convert([found["uncancelled"], found["cancelled"]], list[Row])
-    assert (known.estimated, lost.estimated) == (False, True)
-    report = Report(scenario="cancel", harness="harness", rows=[known, lost])
+    by_name = rows("cancel", "--at", "0")
+    sent, lost = msgspec.convert([by_name["uncancelled"], by_name["cancelled"]], list[Row])
+    assert (sent.estimated, lost.estimated) == (False, True)
+    report = Report(scenario="cancel", harness="harness", rows=[sent, lost])
     marked = [cell for cell in cells(lost, report) if cell.startswith("~")]
     assert marked[:3] == [f"~{lost.input_tokens:,}", f"~{lost.output_tokens:,}", cost(lost)]
     assert cost(lost) == f"~{usd(lost.cost_usd)}"
-    assert not [cell for cell in cells(known, report) if cell.startswith("~")]
+    assert not [cell for cell in cells(sent, report) if cell.startswith("~")]
     assert ESTIMATED in to_markdown(report)
 
 
 def test_a_sub_agents_cost_is_in_its_parents_total_and_its_limit_a_sentence() -> None:
-    found = rows("subagent")
-    plain, child = found["one transcript"], found["sub-agent"]
+    by_name = rows("subagent")
+    plain, child = by_name["one transcript"], by_name["sub-agent"]
     assert child["status"] == plain["status"] == "completed"
     assert child["input_tokens"] == sum(child["prompt_tokens"]) + child["extra"]["child's input"]
     assert max(child["prompt_tokens"]) < max(plain["prompt_tokens"])
-    runaway = found["sub-agent runs away"]
+    runaway = by_name["sub-agent runs away"]
     assert runaway["status"] == "completed"
     assert "no result" in runaway["answer"]
 
 
 def test_with_events_nobody_waits_for_longer_than_one_reply() -> None:
-    found = rows("latency", "--latency", "0,150")["150 ms"]
-    assert found["extra"]["provider ms"] == 450
-    assert found["wall_ms"] >= 450
-    assert found["extra"]["silence ms"] < found["extra"]["silence without events ms"]
+    by_name = rows("latency", "--latency", "0,150")["150 ms"]
+    assert by_name["extra"]["provider ms"] == 450
+    assert by_name["wall_ms"] >= 450
+    assert by_name["extra"]["silence ms"] < by_name["extra"]["silence without events ms"]
 
 
 def test_forty_turns_of_honest_work_are_cut_by_a_cap_of_twenty_and_not_by_fifty() -> None:
-    found = rows("long")
-    cut, whole = found["cap 20"], found["cap 50"]
+    by_name = rows("long")
+    cut, whole = by_name["cap 20"], by_name["cap 50"]
     assert (cut["turns"], cut["status"]) == (20, "max_turns_exceeded")
     assert (whole["turns"], whole["tool_runs"], whole["status"]) == (40, 39, "completed")
     assert whole["answer"] == "I read all 38 parts."
 
 
 def test_an_approval_is_for_one_call_and_not_for_the_next_one() -> None:
-    found = rows("publish")
-    assert found["stop"]["effects"].get("published") is None
-    assert found["approve once"]["effects"]["published"] == ["notes.txt"]
-    assert found["approve all"]["effects"]["published"] == ["notes.txt", "notes.txt"]
+    by_name = rows("publish")
+    assert by_name["stop"]["effects"].get("published") is None
+    assert by_name["approve once"]["effects"]["published"] == ["notes.txt"]
+    assert by_name["approve all"]["effects"]["published"] == ["notes.txt", "notes.txt"]
 
 
 def test_the_provider_is_warm_before_the_first_row_is_measured(options: Options) -> None:
@@ -143,4 +143,4 @@ def test_the_provider_is_warm_before_the_first_row_is_measured(options: Options)
     with open_endpoint(options) as endpoint:
         assert encoding.cache_info().currsize == 1
         assert endpoint.server is not None
-        assert [one.status for one in endpoint.server.journal.exchanges()] == [200]
+        assert [exchange.status for exchange in endpoint.server.journal.exchanges()] == [200]

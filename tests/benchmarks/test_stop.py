@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,7 @@ from fakeprovider_bench.commands.stop import TRIALS, report
 from fakeprovider_bench.options import Options
 from fakeprovider_bench.output.printing import render_pairs
 from fakeprovider_bench.report import Report, Row
-from fakeprovider_harness import conditions
+from fakeprovider_harness.conditions.registry import STOP_CONDITIONS
 
 
 def ran(*args: str) -> Any:
@@ -48,43 +49,38 @@ def test_a_reserve_that_a_tree_of_agents_shares_comes_out_the_same_every_time(
     stops: list[dict[str, Any]], options: Options
 ) -> None:
     of_trees = [trial for trial in TRIALS if trial.stops == "spender"]
-    told = next(row for row in stops if row["extra"]["scenario"] == "spender")
-    assert not told["estimated"]
+    shared_reserve = next(row for row in stops if row["extra"]["scenario"] == "spender")
+    assert not shared_reserve["estimated"]
     for _ in range(2):
         again = report(options, of_trees).rows[0]
-        assert again.prompt_tokens == told["prompt_tokens"]
+        assert again.prompt_tokens == shared_reserve["prompt_tokens"]
         assert (again.input_tokens, again.output_tokens, f"{again.cost_usd:f}") == (
-            told["input_tokens"],
-            told["output_tokens"],
-            told["cost_usd"],
+            shared_reserve["input_tokens"],
+            shared_reserve["output_tokens"],
+            shared_reserve["cost_usd"],
         )
 
 
-UNTRIED = {"Says"}  # its words are said with an answer, which ends a run anyway
+UNTRIED = ["Says"]  # its words are said with an answer, which ends a run anyway
 
 
-def without_trial() -> set[str]:
-    """The conditions of the harness that `bench stop` does not try."""
-    there = {
-        kind.__name__
-        for kind in vars(conditions).values()
-        if isinstance(kind, type) and hasattr(kind, "kind")
-    }
-    return there - {type(trial.condition).__name__ for trial in TRIALS}
+def without_trial() -> list[str]:
+    """The registered conditions that `bench stop` does not try."""
+    tried = {type(trial.condition).__name__ for trial in TRIALS}
+    return [name for name, kind in STOP_CONDITIONS.items() if not kind.trials and name not in tried]
 
 
-def test_every_condition_there_is_has_its_trial() -> None:
+def test_every_registered_condition_has_its_trial() -> None:
     assert without_trial() == UNTRIED
 
 
-def test_a_new_condition_without_its_trial_is_told_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class BrandNew(conditions.MaxTurns):
-        """What somebody has just added."""
-
-    monkeypatch.setattr(conditions, "BrandNew", BrandNew, raising=False)
-    assert without_trial() == {"BrandNew", *UNTRIED}
+def test_a_new_condition_without_its_trial_is_told_by_name() -> None:
+    turns = STOP_CONDITIONS["MaxTurns"]
+    STOP_CONDITIONS.add("BrandNew", replace(turns, trials=()))
+    try:
+        assert without_trial() == [*UNTRIED, "BrandNew"]
+    finally:
+        STOP_CONDITIONS.remove("BrandNew")
 
 
 def test_the_table_has_a_line_for_each_condition(
