@@ -6,13 +6,14 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from processes import Process, Serve
 
 from fakeprovider.server import Server
 
@@ -27,14 +28,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class Process(NamedTuple):
-    """A `fakeprovider serve` of its own: `base_url` ends in /v1, `url` has no path."""
-
-    popen: subprocess.Popen[str]
-    url: str
-    base_url: str
-
-
 def pytest_make_parametrize_id(val: object) -> str | None:
     """A function is called by its name: its address differs between xdist's workers."""
     name = getattr(val, "__name__", None)
@@ -45,8 +38,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def figures() -> dict[str, Any]:
     """The published figures of the classic scenarios."""
     path = Path(__file__).parent / "reference_figures.json"
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    figures: dict[str, Any] = json.loads(path.read_text())
+    return figures
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +50,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[..., Process]]:
+def serve() -> Iterator[Serve]:
     """Starts `fakeprovider serve` with the given options on a free port; ends it at last."""
     with ExitStack() as ending:
 
@@ -66,14 +59,14 @@ def serve() -> Iterator[Callable[..., Process]]:
             popen = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
             ending.callback(_end, popen)
             assert popen.stdout is not None
-            told = json.loads(popen.stdout.readline())
-            return Process(popen, told["url"], told["base_url"])
+            urls = json.loads(popen.stdout.readline())
+            return Process(popen, urls["url"], urls["base_url"])
 
         yield start
 
 
 @pytest.fixture(scope="session")
-def served(serve: Callable[..., Process]) -> Process:
+def served(serve: Serve) -> Process:
     """One `fakeprovider serve` for all tests that only talk to it."""
     return serve()
 

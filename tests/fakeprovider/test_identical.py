@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,6 +10,7 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import Serve
 
 from fakeprovider.parsing.caches import RequestCaches
 from fakeprovider.server import Server
@@ -37,7 +37,7 @@ def answer(http: httpx.Client, url: str, request: bytes) -> tuple[int, bytes, di
 
 
 @pytest.fixture(scope="module")
-def two(serve: Callable[..., Any]) -> tuple[str, str]:
+def two(serve: Serve) -> tuple[str, str]:
     return serve().url, serve().url
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
+from processes import Serve
 
 from fakeprovider import journal
 from fakeprovider.journal import Exchange, Journal
@@ -86,9 +85,7 @@ def test_over_http(server: Server, http: httpx.Client) -> None:
     assert len(server.journal.exchanges("two")) == 1
 
 
-def test_a_file_has_a_line_for_each(
-    serve: Callable[..., Any], http: httpx.Client, tmp_path: Path
-) -> None:
+def test_a_file_has_a_line_for_each(serve: Serve, http: httpx.Client, tmp_path: Path) -> None:
     """Flushed as it happens, readable while the server runs, and appended to."""
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"")

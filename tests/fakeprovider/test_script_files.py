@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 import httpx
 import pytest
 from click.testing import CliRunner
+from processes import Serve
 
 from fakeprovider.cli import main
 from fakeprovider.commands.serve import Watcher
@@ -25,14 +24,6 @@ from fakeprovider.yamlscripts.templates import FILTERS, SOURCES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "yaml-scripts.md").read_text()
 EXAMPLES = Path(__file__).parents[2] / "docs" / "scripts"
-
-
-class Served(Protocol):
-    """A `fakeprovider serve` of its own."""
-
-    popen: subprocess.Popen[str]
-    url: str
-    base_url: str
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -104,9 +95,7 @@ def say(client: httpx.Client, path: str) -> str:
     )
 
 
-def test_the_only_script_of_a_file_is_the_default(
-    tmp_path: Path, serve: Callable[..., Served]
-) -> None:
+def test_the_only_script_of_a_file_is_the_default(tmp_path: Path, serve: Serve) -> None:
     write(tmp_path, hello="turns: [{say: hello}]")
     process = serve(str(tmp_path / "hello.yaml"))
     with httpx.Client(timeout=60) as client:
@@ -122,9 +111,7 @@ def test_scripts_that_are_wrong_are_told_before_anything_is_served(tmp_path: Pat
     assert f"{tmp_path}/bad.yaml:1: unknown key 'sya'" in text
 
 
-def test_watched_scripts_are_read_again_while_the_server_runs(
-    tmp_path: Path, serve: Callable[..., Served]
-) -> None:
+def test_watched_scripts_are_read_again_while_the_server_runs(tmp_path: Path, serve: Serve) -> None:
     write(tmp_path, hello="turns: [{say: one}]")
     process = serve(str(tmp_path), "--watch")
     with httpx.Client(timeout=60) as client:
@@ -186,7 +173,7 @@ def test_a_mistake_is_told_once_and_the_scripts_stay_as_they_were(tmp_path: Path
 
 
 def test_a_script_given_by_its_file_is_watched_too_and_stays_the_default(
-    tmp_path: Path, serve: Callable[..., Served]
+    tmp_path: Path, serve: Serve
 ) -> None:
     write(tmp_path, own="turns: [{say: one}]")
     process = serve("--script", str(tmp_path / "own.yaml"), "--watch")

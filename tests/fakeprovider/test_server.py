@@ -8,11 +8,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
+from processes import Serve
 
 from fakeprovider.conversation import Conversation
 from fakeprovider.journal import Exchange
@@ -191,11 +190,13 @@ def test_without_uvloop_it_answers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with Server("plan") as server, socket.create_connection(("127.0.0.1", server.port)):
         assert httpx.post(f"{server.base_url}/chat/completions", json=BODY).status_code == 200
         connections = server._running.server_state.connections  # type: ignore[union-attr]
-        (one, *_) = [connection.transport.get_extra_info("socket") for connection in connections]
-        assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        (accepted, *_) = [
+            connection.transport.get_extra_info("socket") for connection in connections
+        ]
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_serve_tells_where_it_is(serve: Callable[..., Any], http: httpx.Client) -> None:
+def test_serve_tells_where_it_is(serve: Serve, http: httpx.Client) -> None:
     """One line of JSON, with a base URL that answers."""
     process = serve("--script", "runaway")
     assert process.base_url == f"{process.url}/v1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -29,7 +29,7 @@ def at(turn: int) -> Conversation:
 
 
 @pytest.fixture(scope="module")
-def provider() -> Any:
+def provider() -> Iterator[FakeProvider]:
     with FakeProvider() as running:
         yield running
 
@@ -74,7 +74,9 @@ def test_a_failing_script_shrinks_to_a_line() -> None:
     """The smallest script that reads some file is one call long."""
     smallest = find(
         strategies.finite_scripts(),
-        lambda script: any(one.name == "read_file" for r in script.replies for one in r.calls),
+        lambda script: any(
+            call.name == "read_file" for reply in script.replies for call in reply.calls
+        ),
         settings=settings(max_examples=500, database=None),
     )
     assert repr(smallest) == """Replies(ask('read_file', {'path': 'a'}), say('a'))"""
@@ -92,10 +94,10 @@ def test_calls_fit_the_schema_of_their_tool(data: st.DataObject) -> None:
 
 @FEW
 @given(strategies.faults(), strategies.faults(dialect="messages", groups=["status"]))
-def test_faults_exist_and_strike_their_dialect(one: Fault, other: Fault) -> None:
-    assert "chat" in plan(one.name, one.params).kind.dialects
-    assert FAULTS[other.name].group == "status"
-    assert "messages" in FAULTS[other.name].dialects
+def test_faults_exist_and_strike_their_dialect(chat: Fault, messages: Fault) -> None:
+    assert "chat" in plan(chat.name, chat.params).kind.dialects
+    assert FAULTS[messages.name].group == "status"
+    assert "messages" in FAULTS[messages.name].dialects
 
 
 def test_a_group_without_faults_of_the_dialect_is_refused() -> None:
@@ -116,15 +118,15 @@ def test_conversations_are_taken_and_invalid_ones_refused_by_their_rule(
         @FEW
         @given(strategies.conversations())
         def taken(messages: strategies.Messages) -> None:
-            found = answer(messages)
-            assert found.status_code == 200 or "no turn" in found.text, found.text
+            reply = answer(messages)
+            assert reply.status_code == 200 or "no turn" in reply.text, reply.text
 
         @FEW
         @given(strategies.invalid_conversations())
         def refused(wrong: tuple[str, strategies.Messages]) -> None:
             rule, messages = wrong
             assert answer(messages).status_code == 400
-            assert rule in {one.rule for one in run.requests[-1].violations}
+            assert rule in {violation.rule for violation in run.requests[-1].violations}
 
         taken()
         refused()
