@@ -93,9 +93,10 @@ async def _step(run: RunContext) -> Stop | None:
     stop = gate(run) or unpaid
     if stop is not None:
         return stop
-    if calls := next_calls(run):
+    if run.state.pending and (calls := next_calls(run)):
         return await perform(run, calls)
-    policy = compaction.due(run)
-    if policy is not None and not run.state.interruptions:
-        return await compaction.compact(run, policy)
-    return interruption(run.state) or await model_step.ask(run)
+    if waits_for_person := interruption(run.state):
+        return waits_for_person
+    if run.context is not None and compaction.due(run):
+        return await compaction.compact(run, run.context)
+    return await model_step.ask(run)

@@ -175,8 +175,8 @@ class Stop(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         numbers = "" if self.limit is None else f" ({self.value} of {self.limit})"
-        said = self.evidence.get("reason") or self.evidence.get("error")
-        alone = f"{self.kind}{numbers}" + (f": {said}" if said else "")
+        detail = self.evidence.get("reason") or self.evidence.get("error")
+        alone = f"{self.kind}{numbers}" + (f": {detail}" if detail else "")
         return "; ".join([alone, *map(str, self.also)])
 
 

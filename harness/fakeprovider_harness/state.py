@@ -197,8 +197,8 @@ class RunState(msgspec.Struct, omit_defaults=True):
         final = next((each.tool for each in last if each.final and each.turn == turn.turn), None)
         if final is None or self.pending:
             return None
-        told = (m for m in self.messages[turn.sent :] if m.name == final and m.outcome == "ok")
-        return next((message.content for message in told), None)
+        answers = (m for m in self.messages[turn.sent :] if m.name == final and m.outcome == "ok")
+        return next((message.content for message in answers), None)
 
     @property
     def verified(self) -> bool:

@@ -154,13 +154,13 @@ class Account:
 
     def over(self) -> Stops:
         """What holds of the conditions above this run that count over the whole tree."""
-        found: list[Stop] = []
+        stops: list[Stop] = []
         for account in self._above():
             account._tick()
             for stop in () if account._tree is None else fired(account._tree, account.state):
                 evidence = {**stop.evidence, "run": account.state.run_id}
-                found.append(msgspec.structs.replace(stop, evidence=evidence))
-        return tuple(found)
+                stops.append(msgspec.structs.replace(stop, evidence=evidence))
+        return tuple(stops)
 
     def time_left(self) -> float | None:
         """Seconds until a condition above this run will hold by the passing of time alone."""

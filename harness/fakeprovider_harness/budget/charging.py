@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
-from fakeprovider_harness.engine.transcript import shown
+from fakeprovider_harness.engine.transcript import clipped, shown
 from fakeprovider_harness.models.base import Message, ModelReply, ToolSpec, Usage, bytes_of
 from fakeprovider_harness.state import RunState
-from fakeprovider_harness.tooling.truncation import clipped
 
 MILLION = Decimal(1_000_000)
 _DEAREST_WRITE = 2

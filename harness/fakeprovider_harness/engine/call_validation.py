@@ -22,15 +22,17 @@ def examine(run: RunContext) -> None:
     """
     finish = run.state.turns[-1].finish if run.state.turns else None
     cut = finish if finish in CUT else None
-    told = False
+    explained = False
     for call in [call for call in run.state.pending if call.phase == "new"]:
         checked, tool = run.toolbox.check(call.call), run.toolbox.get(call.call.name)
         readable = tool is not None and tool.read_only and checked.arguments is not None
         if cut is not None and not readable:
             settle_call(
-                call, model_messages.CUT_TOO if told else model_messages.cut_off(cut), "skipped"
+                call,
+                model_messages.CUT_TOO if explained else model_messages.cut_off(cut),
+                "skipped",
             )
-            told = True
+            explained = True
         else:
             _sort(run, call, tool, checked)
         run.journal.finish(call)

@@ -23,7 +23,8 @@ def gate(run: RunContext) -> Stop | None:
     held = (*fired(run.condition, run.state), *run.account.over())
     if held and (wait := interruption(run.state)) is not None:
         holds.append(wait)
-    return weightiest([*holds, *held])
+    stops = [*holds, *held]
+    return weightiest(stops) if stops else None
 
 
 def interruption(state: RunState) -> Stop | None:
@@ -31,8 +32,8 @@ def interruption(state: RunState) -> Stop | None:
     waits = state.interruptions
     if not waits:
         return None
-    asked = any(wait.type == "approval" for wait in waits)
-    kind = StopKind.APPROVAL if asked else StopKind.UNKNOWN_OUTCOME
+    approval = any(wait.type == "approval" for wait in waits)
+    kind = StopKind.APPROVAL if approval else StopKind.UNKNOWN_OUTCOME
     return Stop(kind, evidence={"calls": [wait.call_id for wait in waits]})
 
 

@@ -33,20 +33,22 @@ from fakeprovider_harness.trace import (
     RunStopped,
     ToolEnd,
     Trace,
-    no_trace,
 )
 
 
 class Journal:
     """Where a run is told and kept: its trace and its store."""
 
-    def __init__(self, state: RunState, trace: Trace, store: Storage, clock: RunClock) -> None:
+    def __init__(
+        self, state: RunState, trace: Trace | None, store: Storage, clock: RunClock
+    ) -> None:
         self.trace, self.store = trace, store
         self._state, self._clock = state, clock
 
     def emit(self, event: Event) -> None:
         """Tell the trace."""
-        self.trace(event)
+        if self.trace is not None:
+            self.trace(event)
 
     def save(self, *, durable: bool = False) -> None:
         """Keep the state as it is now."""
@@ -134,9 +136,7 @@ class RunContext:
         if self.settings.retry is not None and isinstance(self.model, RetryingModel):
             raise ValueError("the model retries already: two layers of retries multiply")
         self.clock = RunClock(state.times, arguments.clock or SystemClock())
-        self.journal = Journal(
-            state, arguments.trace or no_trace, arguments.store or NoStore(), self.clock
-        )
+        self.journal = Journal(state, arguments.trace, arguments.store or NoStore(), self.clock)
         self.account = Account(
             state,
             self.condition,

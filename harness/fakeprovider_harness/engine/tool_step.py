@@ -82,11 +82,11 @@ async def perform(run: RunContext, calls: Sequence[PendingCall]) -> Stop | None:
                 break
             if (work := start(run, call, shares)) is not None:
                 tasks.append(asyncio.ensure_future(work))
-        found = await asyncio.gather(*tasks)
+        stops = await asyncio.gather(*tasks)
     except BaseException:  # no tool's doing, a store's for one: nothing is left running behind it
         await _end(tasks)
         raise
-    return weightiest([stop for stop in found if stop is not None])
+    return weightiest([stop for stop in stops if stop is not None])
 
 
 def _runs_agent(run: RunContext, call: PendingCall) -> bool:
@@ -108,10 +108,10 @@ PAUSE, LONGEST = 0.2, 5.0
 def start(
     run: RunContext, call: PendingCall, shares: tuple[Share, ...] = ()
 ) -> Awaitable[Stop | None] | None:
-    """Start a ready call: it is marked now, the rest is awaited; None if it needs no running.
+    """Mark a ready call as started; returns its execution, or None if it needs no running.
 
-    What is awaited is why the run must end, None if it need not. `shares` is what an agent that
-    the call runs may use of the run's budgets.
+    The execution ends with the reason why the run must end, None if it need not. `shares` is what
+    an agent that the call runs may use of the run's budgets.
     """
     tool = run.toolbox.get(call.call.name)
     if tool is not None and _lapsed(run, call):
@@ -191,7 +191,7 @@ async def _run(
     if tool.final and result.outcome == "ok":
         _skip_after(run, call)
     run.cache.note(tool, call.fingerprint, result.text, result.outcome)
-    _answer(run, call, _told(call, result), (run.clock.monotonic() - began) * 1000)
+    _answer(run, call, _with_edit(call, result), (run.clock.monotonic() - began) * 1000)
     return stop
 
 
@@ -200,8 +200,8 @@ def _arguments(call: PendingCall) -> str:
     return canonical(call.args) if call.edited else call.call.arguments
 
 
-def _told(call: PendingCall, result: ToolResult) -> ToolResult:
-    """The model has to know of arguments that are not the ones it sent."""
+def _with_edit(call: PendingCall, result: ToolResult) -> ToolResult:
+    """The result, which tells the model of arguments that a person has changed."""
     if not call.edited:
         return result
     text = f"{model_messages.edited(_arguments(call))}\n{result.text}"
@@ -336,8 +336,8 @@ def _failed(tool: Tool, error: BaseException, settings: Settings) -> Judgement:
     stop = _fatal(tool, _instructive(error)) if fatal else None
     if unknown:
         return Judgement(ToolResult(mend(model_messages.may_have(text)), "unknown"), stop)
-    told = permanent and settings.permanent == "tell"
-    return Judgement(ToolResult(mend(text), "error", permanent=told), stop)
+    tell = permanent and settings.permanent == "tell"
+    return Judgement(ToolResult(mend(text), "error", permanent=tell), stop)
 
 
 def _text(error: BaseException, settings: Settings) -> str:
@@ -369,11 +369,11 @@ def _stopped(
 
 
 def _stopped_words(tool: Tool, execution: Execution, error: BaseException | None) -> str:
-    told = execution.told or "the tool stopped by itself"
-    said = "" if error is None else str(error)
+    reason = execution.told or "the tool stopped by itself"
+    message = "" if error is None else str(error)
     return model_messages.given_up(
-        told if execution.timed_out else f"Cancelled: {told}",
+        reason if execution.timed_out else f"Cancelled: {reason}",
         ended=execution.ended is not None,
         effects=not tool.read_only and not isinstance(error, ToolCancelled),
-        said="" if said == execution.told else said,
+        said="" if message == execution.told else message,
     )

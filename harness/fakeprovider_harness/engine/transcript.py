@@ -14,7 +14,6 @@ from fakeprovider_harness.outcomes import Status, Stop, StopKind
 from fakeprovider_harness.records import View
 from fakeprovider_harness.state import CallRecord, Outcome, PendingCall, RunState, ToolResult
 from fakeprovider_harness.tooling import fingerprint, model_messages
-from fakeprovider_harness.tooling.truncation import clipped
 
 
 def add_reply(state: RunState, reply: ModelReply, taken: set[str]) -> None:
@@ -26,16 +25,16 @@ def add_reply(state: RunState, reply: ModelReply, taken: set[str]) -> None:
     turn = len(state.turns) + 1
     for position, call in enumerate(reply.calls):
         own = _own_id(call.id, turn, position, taken)
-        given = Call(own, mend(call.name), mend_arguments(call.arguments))
-        state.pending.append(PendingCall(f"{turn}.{position}", given))
+        sound = Call(own, mend(call.name), mend_arguments(call.arguments))
+        state.pending.append(PendingCall(f"{turn}.{position}", sound))
     calls = tuple(_acceptable(pending.call) for pending in state.pending)
     content = mend(reply.text) or (None if calls else model_messages.EMPTY_REPLY)
     state.messages.append(Message("assistant", content, calls, opaque=reply.opaque))
 
 
-def _own_id(given: str, turn: int, position: int, taken: set[str]) -> str:
+def _own_id(provider_id: str, turn: int, position: int, taken: set[str]) -> str:
     """The id the provider gave, unless it is in use: then one made of it."""
-    own = given or f"call_{turn}p{position}"
+    own = provider_id or f"call_{turn}p{position}"
     while own in taken:
         own = f"{own}_{turn}p{position}"
     taken.add(own)
@@ -134,15 +133,15 @@ NUDGES = (model_messages.ASK_AGAIN, model_messages.GO_ON)
 def shown(messages: Sequence[Message], view: View) -> list[Message]:
     """The messages that requests carry under `view`: what any service accepts, whatever it says."""
     places = list(enumerate(messages))
-    said = [entry for entry in places[view.head : view.upto] if _said(entry[1])]
-    kept = [*places[: view.head], *said, *places[max(view.head, view.upto) :]]
+    spoken = [entry for entry in places[view.head : view.upto] if _is_users(entry[1])]
+    kept = [*places[: view.head], *spoken, *places[max(view.head, view.upto) :]]
     notes = _numbers(messages) if view.stubbed else {}
     visible = [
         _stub(message, view, notes[place]) if place < view.stubbed and place in notes else message
         for place, message in kept
     ]
     if view.text:
-        visible.insert(view.head + len(said), Message("user", view.text))
+        visible.insert(view.head + len(spoken), Message("user", view.text))
     return repaired(visible)
 
 
@@ -185,17 +184,17 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
 
     The second net under every way of cutting a history; it changes nothing that is sound.
     """
-    found: list[Message] = []
+    sound: list[Message] = []
     waiting: tuple[Call, ...] = ()
     results: dict[str, Message] = {}
     for message in messages:
         if message.role == "tool":
             results.setdefault(message.call_id or "", message)
             continue
-        found += [results.get(call.id) or _lost(call) for call in waiting]
-        found.append(message)
+        sound += [results.get(call.id) or _lost(call) for call in waiting]
+        sound.append(message)
         waiting, results = message.calls, {}
-    return found + [results.get(call.id) or _lost(call) for call in waiting]
+    return sound + [results.get(call.id) or _lost(call) for call in waiting]
 
 
 def _lost(call: Call) -> Message:
@@ -204,7 +203,8 @@ def _lost(call: Call) -> Message:
     )
 
 
-def _said(message: Message) -> bool:
+def _is_users(message: Message) -> bool:
+    """Whether the user said it, and not the loop in their place."""
     return message.role == "user" and message.content not in NUDGES
 
 
@@ -218,6 +218,24 @@ def _stub(message: Message, view: View, number: int) -> Message:
     content = message.content or ""
     text = model_messages.left_out(len(content), view.recall, number)
     return msgspec.structs.replace(message, content=text) if len(text) < len(content) else message
+
+
+CLIP_HEAD = 0.75
+"""Share of what is kept that comes from the beginning; the rest is the end."""
+
+
+def clipped(message: Message, most: int | None) -> Message:
+    """The message with at most `most` characters of a tool's result, and a notice with both sizes.
+
+    It depends on the message alone, so what was sent once is sent the same again.
+    """
+    text = message.content or ""
+    if message.role != "tool" or most is None or len(text) <= most:
+        return message
+    head = int(most * CLIP_HEAD)
+    end = text[len(text) - (most - head) :]
+    notice = model_messages.clipped(len(text) - most, len(text))
+    return msgspec.structs.replace(message, content=f"{text[:head]}\n{notice}\n{end}")
 
 
 class Outgoing:
@@ -265,20 +283,20 @@ def handed_over(stop: Stop, state: RunState) -> Stop:
 
 def last_calls(state: RunState) -> list[dict[str, Any]]:
     """The last calls with their results, the first one first."""
-    found: list[dict[str, Any]] = []
-    wanted: dict[str, dict[str, Any]] = {}
+    calls: list[dict[str, Any]] = []
+    unmatched: dict[str, dict[str, Any]] = {}
     for message in reversed(state.messages):
-        if message.role == "tool" and message.call_id and len(found) < CALLS:
+        if message.role == "tool" and message.call_id and len(calls) < CALLS:
             shown = {"outcome": message.outcome, "result": (message.content or "")[:CLIP]}
-            wanted[message.call_id] = shown
-            found.append(shown)
+            unmatched[message.call_id] = shown
+            calls.append(shown)
         for call in message.calls:
-            if call.id in wanted:
-                wanted.pop(call.id).update(_asked(call))
-        if len(found) == CALLS and not wanted:
+            if call.id in unmatched:
+                unmatched.pop(call.id).update(_excerpt(call))
+        if len(calls) == CALLS and not unmatched:
             break
-    return found[::-1]
+    return calls[::-1]
 
 
-def _asked(call: Call) -> dict[str, Any]:
+def _excerpt(call: Call) -> dict[str, Any]:
     return {"tool": call.name, "args": call.arguments[:CLIP]}

@@ -180,8 +180,8 @@ class Store:
             )
         return tuple(counts)
 
-    def _append(self, run_id: str, kind: str, known: int, items: list[Any]) -> None:
-        new = enumerate(items[known:], known)
+    def _append(self, run_id: str, kind: str, stored: int, items: list[Any]) -> None:
+        new = enumerate(items[stored:], stored)
         self._connection.executemany(
             "INSERT INTO rows VALUES (?, ?, ?, ?)",
             ((run_id, kind, position, msgspec.json.encode(item)) for position, item in new),

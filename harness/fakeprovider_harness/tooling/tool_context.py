@@ -37,7 +37,7 @@ def context(
         measure=measure,
         spend=report,
         branch=Branch(run.account, shares, report),
-        trace=run.journal.trace,
+        trace=run.journal.emit,
         store=run.journal.store,
         clock=run.clock.source,
         price=run.ledger.pricing,

@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -45,6 +45,8 @@ class Toolbox:
         self._tools: dict[str, Tool] = {}
         for tool in (*tools, *more):
             self._add(tool)
+        self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self._tools.values())
+        """What the model is told of each."""
 
     def _add(self, tool: Tool) -> None:
         if not isinstance(tool, Tool):
@@ -67,11 +69,6 @@ class Toolbox:
     def get(self, name: str) -> Tool | None:
         """The tool of that name, if there is one."""
         return self._tools.get(name)
-
-    @cached_property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told of each."""
-        return tuple(tool.spec for tool in self._tools.values())
 
     def check(self, call: Call) -> Checked:
         """Parse and validate; runs nothing, and never raises for what a model wrote."""
