@@ -13,7 +13,7 @@ import fakeprovider_harness.loop
 from fakeprovider_harness import ListTrace, Price, RunState, Tool, tool
 from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.models.scripted import ScriptedModel, problems
-from fakeprovider_harness.trace import RunStopped
+from fakeprovider_harness.trace import RunStopped, no_trace
 
 PRICE = Price("1", "10")
 
@@ -91,10 +91,8 @@ def every_leg_keeps_the_invariants() -> Iterator[None]:
 
     async def watched(run: RunContext) -> None:
         trace, legs, books = ListTrace(), run.state.legs, Books(run)
-        onward, run.journal.trace = (
-            run.journal.trace,
-            lambda event: (trace(event), onward(event))[1],
-        )
+        onward = run.journal.trace or no_trace
+        run.journal.trace = lambda event: (trace(event), onward(event))[1]
         await go(run)
         assert_sound(run.state)
         stops = [
