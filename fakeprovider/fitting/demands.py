@@ -32,7 +32,8 @@ class Choice:
     single: bool = False
 
 
-_FREE = Choice()
+FREE = Choice()
+"""That of a request which leaves it to the model: any tool, or none."""
 
 
 def allowed(tools: tuple[Offered, ...], choice: Choice) -> tuple[Offered, ...]:
@@ -63,7 +64,7 @@ def obey(reply: Reply, conversation: Conversation) -> Reply:
     the smallest arguments that its schema admits. Raises `ApiError` where there is none: a client
     that demands a call must not be given words.
     """
-    choice: Choice = conversation.options.get("choice", _FREE)
+    choice: Choice = conversation.options.get("choice", FREE)
     if reply.fault is not None:
         return reply
     if choice.single and len(reply.calls) > 1:
@@ -105,14 +106,12 @@ def _demanded_call(conversation: Conversation, choice: Choice) -> ToolCall:
 
 
 def check_form(conversation: Conversation, completion: Completion) -> None:
-    """Raises `ApiError` for an answer that is not in the form asked for.
+    """Raises `ApiError` for an answer that is not in the JSON that the client asked for.
 
     A client that sent a schema and got a 200 cannot know that nothing enforced it. Only a full
     answer is checked: calls, refusals and cut replies are none.
     """
     schema = conversation.options.get("json_schema")
-    if schema is None and not conversation.options.get("json_object"):
-        return
     if completion.finish not in ("stop", "stop_sequence"):
         return
     why = _misfit(completion.text, schema)

@@ -3,17 +3,21 @@
 `State` is everything that a request needs to know of the messages so far: it is immutable, so a
 state may be kept and continued from several times. What depends on the end of the transcript is
 worked out in `finish`.
+
+Flaws are found here and while a message is parsed. What is done about them is the dialect's: each
+has a table of the rules that its service is known to enforce, with their sources. Where no refusal
+is known, the transcript is accepted and a note is journaled.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import NamedTuple
 
-from fakeprovider.conversation import START, History, Message, Trail, Violation, mark
+from fakeprovider.conversation import NOWHERE, START, History, Message, Trail, Violation, mark
 from fakeprovider.parsing.counting import inner_count, last_count, opening
 
 _OWN_ID = re.compile(r"fake(0|[1-9]\d{0,8})(?:p[1-9]\d*)?")
@@ -266,3 +270,24 @@ def finish(state: State, offered: Iterable[str] = ()) -> tuple[Violation, ...]:
         if name not in names
     )
     return tuple(flaws)
+
+
+def judge(
+    flaws: Iterable[Violation], refused: Set[str], noted: Set[str]
+) -> tuple[tuple[Violation, ...], tuple[Violation, ...]]:
+    """What of `flaws` the dialect refuses, and what it accepts with a note, by their rules."""
+    flaws = tuple(flaws)
+    if not flaws:
+        return (), ()
+    return (
+        tuple(flaw for flaw in flaws if flaw.rule in refused),
+        tuple(flaw for flaw in flaws if flaw.rule in noted),
+    )
+
+
+def names_twice(names: Sequence[str]) -> tuple[Violation, ...]:
+    """For the first name that two of the tools offered have."""
+    if len(set(names)) == len(names):
+        return ()
+    twice = next(name for at, name in enumerate(names) if name in names[:at])
+    return (Violation("tool_twice", NOWHERE, f"two tools have the name {twice!r}", "tools"),)

@@ -11,14 +11,14 @@ from fakeprovider.errors import ApiError
 from fakeprovider.faults import NONE, BadFault, Faults, Moment, Plan, orders
 from fakeprovider.faults.events import edit
 from fakeprovider.faults.kind import Draft
-from fakeprovider.fitting.demands import check_form, obey
+from fakeprovider.fitting.demands import FREE, check_form, obey
 from fakeprovider.fitting.side_requests import plain_answer, side_request
 from fakeprovider.fitting.tool_mapping import Note, ToolMapping
 from fakeprovider.parsing.caches import LONGEST, KnownRequest, RequestCaches
 from fakeprovider.parsing.counting import prompt_tokens
 from fakeprovider.parsing.prompt_cache import with_cache
 from fakeprovider.parsing.request_reader import too_deep
-from fakeprovider.parsing.strict import missing_thinking
+from fakeprovider.parsing.thinking import missing_thinking
 from fakeprovider.protocols.dialect import Aside
 from fakeprovider.replies import Reply
 from fakeprovider.scripts import Registry, Script, UnknownScript
@@ -94,7 +94,9 @@ class Provider:
             draft = Draft(request.wire.dialect, conversation, reply, script, plan.values)
             return plan.kind.reply(draft)
         completion = known.complete(reply, script)
-        if plan is None or plan.kind.error is None:
+        options = conversation.options
+        asks_json = options.get("json_object") or options.get("json_schema") is not None
+        if asks_json and (plan is None or plan.kind.error is None):
             check_form(conversation, completion)
         return completion
 
@@ -193,6 +195,8 @@ class Provider:
                 raise wire.dialect.refuse(forgotten)
         fitted = catalogue.fit(_run(choice.name, script, view), conversation)
         choice.notes += fitted.notes
+        if conversation.options.get("choice", FREE) == FREE:
+            return fitted.reply
         return obey(fitted.reply, conversation)
 
     def check_route(self, route: Route) -> None:

@@ -8,11 +8,10 @@ import msgspec
 
 from fakeprovider.conversation import Conversation, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.fitting.demands import Choice, allowed
+from fakeprovider.fitting.demands import FREE, Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.fold import State, finish
+from fakeprovider.parsing.fold import State, finish, judge, names_twice
 from fakeprovider.parsing.request_reader import Form, decode, read
-from fakeprovider.parsing.strict import judge, names_twice
 from fakeprovider.protocols import embeddings, openai
 from fakeprovider.protocols.chat.history import parse_message
 from fakeprovider.protocols.chat.rendering import (
@@ -140,7 +139,7 @@ def parse(body: bytes, caches: RequestCaches, model: str = "") -> Conversation:
     return Conversation(
         **transcript.fields(tool_tokens),
         model=request.model or model,
-        tools=allowed(tools, choice),
+        tools=tools if choice == FREE else allowed(tools, choice),
         max_output=request.max_completion_tokens or request.max_tokens,
         stream=bool(request.stream),
         violations=violations,

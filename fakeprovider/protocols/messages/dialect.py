@@ -9,12 +9,11 @@ import msgspec
 
 from fakeprovider.conversation import Conversation, Message, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.fitting.demands import Choice, allowed
+from fakeprovider.fitting.demands import FREE, Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.fold import Entry, State, finish
+from fakeprovider.parsing.fold import Entry, State, finish, judge, names_twice
 from fakeprovider.parsing.prompt_cache import Mark
 from fakeprovider.parsing.request_reader import Form, Transcript, decode, read
-from fakeprovider.parsing.strict import judge, names_twice
 from fakeprovider.protocols import anthropic
 from fakeprovider.protocols.anthropic import thinking_budget, too_many_marks
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
@@ -164,7 +163,7 @@ def _conversation(
     return Conversation(
         **fields,
         model=request.model,
-        tools=allowed(tools, choice),
+        tools=tools if choice == FREE else allowed(tools, choice),
         max_output=max_output,
         stream=stream,
         violations=violations,

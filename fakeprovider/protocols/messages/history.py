@@ -17,7 +17,7 @@ from fakeprovider.errors import invalid
 from fakeprovider.parsing.counting import to_json
 from fakeprovider.parsing.fold import Entry
 from fakeprovider.parsing.request_reader import decode
-from fakeprovider.parsing.strict import is_ours, sign
+from fakeprovider.parsing.thinking import is_ours, sign
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")

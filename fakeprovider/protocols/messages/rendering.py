@@ -16,7 +16,7 @@ import msgspec
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.parsing.partial_json import complete_object
-from fakeprovider.parsing.strict import sign
+from fakeprovider.parsing.thinking import sign
 from fakeprovider.protocols.answers import (
     NotAnAnswer,
     Said,

@@ -10,11 +10,10 @@ import msgspec
 from fakeprovider.completion import Completion
 from fakeprovider.conversation import ContinuedConversation, Conversation, Offered, Violation
 from fakeprovider.errors import ApiError, invalid
-from fakeprovider.fitting.demands import Choice, allowed
+from fakeprovider.fitting.demands import FREE, Choice, allowed
 from fakeprovider.parsing.caches import RequestCaches
-from fakeprovider.parsing.fold import Entry, State, finish
+from fakeprovider.parsing.fold import Entry, State, finish, judge, names_twice
 from fakeprovider.parsing.request_reader import Form, Transcript, decode, read, read_after
-from fakeprovider.parsing.strict import judge, names_twice
 from fakeprovider.protocols import openai
 from fakeprovider.protocols.dialect import DIALECTS, Dialect, Frame, TokenNames
 from fakeprovider.protocols.openai import STREAM_ERRORS, check_tool_name, missing
@@ -174,7 +173,7 @@ def _fields(transcript: Transcript[Request], caches: RequestCaches, model: str) 
     return {
         **transcript.fields(tool_tokens, instructions),
         "model": request.model or model,
-        "tools": allowed(tools, choice),
+        "tools": tools if choice == FREE else allowed(tools, choice),
         "max_output": request.max_output_tokens,
         "stream": bool(request.stream),
         "violations": violations,

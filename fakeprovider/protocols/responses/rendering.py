@@ -14,7 +14,7 @@ import msgspec
 
 from fakeprovider.completion import Completion, Part, Tally
 from fakeprovider.conversation import Call, Conversation
-from fakeprovider.parsing.strict import sign
+from fakeprovider.parsing.thinking import sign
 from fakeprovider.protocols.answers import (
     NotAnAnswer,
     Said,

@@ -1,47 +1,20 @@
-"""What becomes of the flaws of a transcript: refused, noted, or accepted in silence.
+"""Thinking that must come back: whether a client left out what the script had thought.
 
-A flaw is found while parsing or folding (`Violation.rule`). What is done about it is the dialect's:
-each has a table of the rules that its service is known to enforce, with their sources. Where no
-refusal is known, the transcript is accepted and a note is journaled.
-
-Thinking must come back: while tools run, the Messages API wants the blocks of the last turn back
-unchanged (extended thinking guide, "Preserving thinking blocks"). What they were is not kept
-anywhere: the script is a pure function of the conversation, so it is asked again for that turn.
+While tools run, the Messages API wants the blocks of the last turn back unchanged (extended
+thinking guide, "Preserving thinking blocks"). What they were is not kept anywhere: the script is a
+pure function of the conversation, so it is asked again for the turn in question.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from hashlib import sha256
 
-from fakeprovider.conversation import NOWHERE, Conversation, Violation
+from fakeprovider.conversation import Conversation, Violation
 from fakeprovider.replies import Thinking
 from fakeprovider.scripts import Script
-
-
-def judge(
-    flaws: Iterable[Violation], refused: Set[str], noted: Set[str]
-) -> tuple[tuple[Violation, ...], tuple[Violation, ...]]:
-    """What of `flaws` the dialect refuses, and what it accepts with a note, by their rules."""
-    flaws = tuple(flaws)
-    if not flaws:
-        return (), ()
-    return (
-        tuple(flaw for flaw in flaws if flaw.rule in refused),
-        tuple(flaw for flaw in flaws if flaw.rule in noted),
-    )
-
-
-def names_twice(names: Sequence[str]) -> tuple[Violation, ...]:
-    """For the first name that two of the tools offered have."""
-    if len(set(names)) == len(names):
-        return ()
-    twice = next(name for at, name in enumerate(names) if name in names[:at])
-    return (Violation("tool_twice", NOWHERE, f"two tools have the name {twice!r}", "tools"),)
-
 
 THINKING_MISSING = "thinking_missing"
 
@@ -80,18 +53,18 @@ def _thought(conversation: Conversation, script: Script) -> bool:
     return any(isinstance(block, Thinking) for block in reply.blocks)
 
 
-_SIGNED = b"fakeprovider\x00"
+_MARK = b"fakeprovider\x00"
 
 
 def sign(thinking: str) -> str:
     """The signature of a thinking block's words."""
-    digest = sha256(_SIGNED + thinking.encode("utf-8", "replace")).digest()
-    return b64encode(_SIGNED + digest).decode()
+    digest = sha256(_MARK + thinking.encode("utf-8", "replace")).digest()
+    return b64encode(_MARK + digest).decode()
 
 
 def is_ours(signature: str) -> bool:
     """Whether a signature was made by `sign`, of whatever words."""
     try:
-        return b64decode(signature, validate=True).startswith(_SIGNED)
+        return b64decode(signature, validate=True).startswith(_MARK)
     except (Error, ValueError):
         return False
