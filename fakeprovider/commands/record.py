@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 import click
@@ -15,11 +14,9 @@ from fakeprovider.commands.options import Finite, check_folder
 from fakeprovider.driving.command_run import base_urls
 from fakeprovider.driving.supervisor import Supervisor
 from fakeprovider.recording.book import Book, known_secrets, to_yaml
+from fakeprovider.recording.proxy import Proxy, Record
 from fakeprovider.recording.requests import without_secrets
 from fakeprovider.yamlscripts import read_script
-
-if TYPE_CHECKING:
-    from fakeprovider.recording.proxy import Record
 
 _HELP = """Run COMMAND against another provider and write down what that answers, as a script.
 
@@ -48,22 +45,26 @@ def _key(name: str) -> str | None:
     return os.environ.get(name)
 
 
-@click.command("record", help=_HELP)
-@click.option("--upstream", required=True, metavar="URL", help="Base URL of the other provider.")
-@click.option(
+_output_option = click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the script.",
 )
-@click.option(
+_key_option = click.option(
     "--key-env",
     default="OPENAI_API_KEY",
     show_default=True,
     metavar="NAME",
     help="Variable that holds the key for --upstream; COMMAND does not see it.",
 )
+
+
+@click.command("record", help=_HELP)
+@click.option("--upstream", required=True, metavar="URL", help="Base URL of the other provider.")
+@_output_option
+@_key_option
 @click.option("--timeout", type=Finite(min=0), help="Seconds; then COMMAND is ended.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
@@ -75,8 +76,6 @@ def record(
     timeout: float | None,
     command: tuple[str, ...],
 ) -> None:
-    from fakeprovider.recording.proxy import Proxy  # httpx costs every other command 0.1 s
-
     parts = _url(upstream)
     check_folder(output)
     key = _key(key_env)
@@ -91,16 +90,23 @@ def record(
     if not len(book):
         click.echo("fakeprovider: nothing was recorded", err=True)
         context.exit(ended.status or 1)
-    text = to_yaml(book.document(f"Recorded from {parts.hostname}."))
+    right = _write(book, output, f"Recorded from {parts.hostname}.")
+    context.exit(ended.status or not right)
+
+
+def _write(book: Book, output: Path, description: str) -> bool:
+    """Write the script; returns whether it can be read again, and says what is wrong with it."""
+    text = to_yaml(book.document(description))
     output.write_text(text, encoding="utf-8", errors="backslashreplace")
     _, problems = read_script(text, output.stem, str(output))
     for problem in problems:
         click.echo(str(problem), err=True)
     click.echo(f"fakeprovider: {len(book)} exchanges written to {output}", err=True)
-    context.exit(ended.status or bool(problems))
+    return not problems
 
 
 def _url(upstream: str) -> SplitResult:
+    """The parts of the base URL; a usage error for what is none."""
     try:
         parts = urlsplit(upstream)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
@@ -111,6 +117,8 @@ def _url(upstream: str) -> SplitResult:
 
 
 def _into(book: Book) -> Record:
+    """What the proxy calls for each exchange."""
+
     def add(path: str, body: bytes, status: int, answer: bytes, streamed: bool) -> None:
         book.add(path, body, status, answer, streamed=streamed)
 

@@ -1,4 +1,4 @@
-"""Commands are imported when they are called, and the help of the group needs none of them."""
+"""What is imported when: commands when they are called, the test kit when a fixture asks for it."""
 
 from __future__ import annotations
 
@@ -44,3 +44,13 @@ def test_an_unknown_command_is_a_usage_error() -> None:
 def test_a_group_that_lists_no_commands_has_none() -> None:
     group = LazyGroup("empty")
     assert group.list_commands(click.Context(group)) == []
+
+
+def test_the_pytest_plugin_imports_no_kit_before_a_fixture_asks_for_it() -> None:
+    code = (
+        "import sys\nimport fakeprovider.pytest_plugin\n"
+        "print([name for name in ('fakeprovider.testing', 'fakeprovider.server', 'httpx', "
+        "'uvicorn', 'yaml', 'tiktoken', 'hypothesis') if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"
