@@ -100,7 +100,7 @@ def go(model: Any, policy: ContextPolicy, **given: Any) -> RunState:
     [Summarise(WINDOW), DropResults(WINDOW), Notes(WINDOW), Fresh(WINDOW, carry)],
     ids=lambda policy: type(policy).__name__,
 )
-def test_B26_each_policy_keeps_prompts_near_its_window_and_every_token_is_charged(
+def test_each_policy_keeps_prompts_near_its_window_and_every_token_is_charged(
     policy: ContextPolicy,
 ) -> None:
     model, trace = Growing(40), ListTrace()
@@ -121,7 +121,7 @@ def test_without_a_policy_the_prompt_grows_with_every_turn() -> None:
     assert state.turns[-1].usage.prompt_tokens > 4 * WINDOW
 
 
-def test_B26_a_summary_counts_as_a_step_and_in_money_and_is_seen_in_the_trace() -> None:
+def test_a_summary_counts_as_a_step_and_in_money_and_is_seen_in_the_trace() -> None:
     trace = ListTrace()
     state = go(Growing(40), Summarise(WINDOW), trace=trace, stop=MaxTurns(20))
     summaries = [event for event in trace.events if isinstance(event, Beside)]
@@ -152,7 +152,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("how", FAILURES)
-def test_B26_a_summary_that_cannot_be_had_is_a_list_of_the_calls_instead(how: str) -> None:
+def test_a_summary_that_cannot_be_had_is_a_list_of_the_calls_instead(how: str) -> None:
     model = Growing(40, FAILURES[how])
     state = go(model, Summarise(WINDOW))
     assert state.status == "completed"
@@ -162,7 +162,7 @@ def test_B26_a_summary_that_cannot_be_had_is_a_list_of_the_calls_instead(how: st
     assert state.estimated == (how == "breaks")
 
 
-def test_B26_a_spiral_ends_after_two_compactions_that_freed_nothing() -> None:
+def test_a_spiral_ends_after_two_compactions_that_freed_nothing() -> None:
     system = "long rules " * 1_000
     model = Growing(99)
     state = RunState.start("task", system=system, run_id="r")
@@ -173,7 +173,7 @@ def test_B26_a_spiral_ends_after_two_compactions_that_freed_nothing() -> None:
     assert state.resumable
 
 
-def test_B26_frequent_compaction_that_frees_something_is_no_spiral() -> None:
+def test_frequent_compaction_that_frees_something_is_no_spiral() -> None:
     state = go(Growing(40), Summarise(500))
     assert state.status == "completed"
     assert len(state.beside) > 8
@@ -184,7 +184,7 @@ def test_a_policy_that_has_nothing_more_to_leave_out_ends_the_run() -> None:
     assert (state.status, state.reason) == ("context_exceeded", "context_window")
 
 
-def test_B26_a_reply_larger_than_the_window_is_summed_up_too() -> None:
+def test_a_reply_larger_than_the_window_is_summed_up_too() -> None:
     @tool(name="read", read_only=True)
     def huge(x: int) -> str:
         """Read."""
@@ -196,7 +196,7 @@ def test_B26_a_reply_larger_than_the_window_is_summed_up_too() -> None:
     assert model.tokens(model.requests[-1]) < WINDOW
 
 
-def test_B27_a_prompt_refused_as_too_long_is_compacted_and_sent_once_more() -> None:
+def test_a_prompt_refused_as_too_long_is_compacted_and_sent_once_more() -> None:
     model = Growing(12, refuse=700)
     state = go(model, Summarise(10_000))
     assert state.status == "completed"
@@ -204,7 +204,7 @@ def test_B27_a_prompt_refused_as_too_long_is_compacted_and_sent_once_more() -> N
     assert refused == len(state.beside) > 0
 
 
-def test_B27_refused_again_or_with_nothing_to_leave_out_it_ends_plainly() -> None:
+def test_refused_again_or_with_nothing_to_leave_out_it_ends_plainly() -> None:
     for policy in (Summarise(10_000), DropResults(10_000)):
         model = Growing(12, refuse=1)
         state = go(model, policy)

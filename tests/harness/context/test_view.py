@@ -45,7 +45,7 @@ HISTORY = [
 
 
 @pytest.mark.parametrize("cut", range(len(HISTORY) + 1))
-def test_B26_at_every_cut_calls_and_results_stay_together(cut: int) -> None:
+def test_at_every_cut_calls_and_results_stay_together(cut: int) -> None:
     for view in (View(2, cut, "summary"), View(2, cut), View(stubbed=cut), View(2, cut, "s", cut)):
         assert problems(shown(HISTORY, view)) == []
     whole = max(2, boundary(HISTORY, cut))
@@ -82,7 +82,7 @@ def sound(found: Sequence[Message]) -> list[str]:
 
 @given(messages)
 @settings(max_examples=200, deadline=None)
-def test_CX09_any_history_is_repaired_once_and_for_all_and_a_sound_one_is_left_alone(
+def test_any_history_is_repaired_once_and_for_all_and_a_sound_one_is_left_alone(
     history: list[Message],
 ) -> None:
     mended = repaired(history)
@@ -92,7 +92,7 @@ def test_CX09_any_history_is_repaired_once_and_for_all_and_a_sound_one_is_left_a
         assert mended == history
 
 
-def test_CX09_an_orphan_is_dropped_and_a_missing_or_doubled_result_made_single() -> None:
+def test_an_orphan_is_dropped_and_a_missing_or_doubled_result_made_single() -> None:
     a, ra = reply("a")
     orphan = Message("tool", "r", call_id="z", name="read")
     mended = repaired([*TASK, orphan, a, ra, ra, Message("user", "hi")])

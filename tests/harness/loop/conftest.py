@@ -1,46 +1,20 @@
-"""A ledger of effects, the classic tools over it, and the invariants every run must keep."""
+"""The fixtures of the loop's tests, and the invariants that every run must keep."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 import fakeprovider_harness.loop
-from fakeprovider_harness import ListTrace, Price, RunState, Tool, tool
+from fakeprovider_harness import ListTrace, Price, RunState
 from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.models.scripted import ScriptedModel, problems
 from fakeprovider_harness.trace import RunStopped, no_trace
 
 PRICE = Price("1", "10")
-
-
-@dataclass
-class Ledger:
-    """What the tools really did."""
-
-    done: list[Any] = field(default_factory=list)
-
-    def write(self, **declared: Any) -> Tool:
-        @tool(name="write", **declared)
-        def write(x: int) -> str:
-            """Append a number to the ledger."""
-            self.done.append(x)
-            return f"wrote {x}"
-
-        return write
-
-    @property
-    def read(self) -> Tool:
-        @tool(read_only=True)
-        def read(x: int = 0) -> str:
-            """Read."""
-            return "v"
-
-        return read
 
 
 @pytest.fixture
@@ -56,7 +30,7 @@ def price() -> Price:
 def invariants(
     state: RunState, model: ScriptedModel, trace: ListTrace, price: Price = PRICE
 ) -> None:
-    """I1, I2, I4 and I5 of a run that `model` alone has answered, in one process."""
+    """Pairing, bills and the stop event of a run that `model` alone answered, in one process."""
     waiting = [call.call.id for call in state.pending]
     found = problems(state.messages)
     expected = [f"the last calls have no result: {', '.join(waiting)}"] if waiting else []
@@ -83,9 +57,9 @@ def check() -> Callable[..., None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def every_leg_keeps_the_invariants() -> Iterator[None]:
-    """I1, I4 and I5 after every stop of every run in these tests, whatever they are about.
+    """Pairing, bills and the stop event hold after every stop of every run in these tests.
 
-    I2 is kept by the scripted model, which refuses what a service would; I3 needs a ledger.
+    What is sent is checked by the scripted model, which refuses what a service would.
     """
     go = fakeprovider_harness.loop._go
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,11 +56,8 @@ def forever() -> ScriptedModel:
     return ScriptedModel(lambda n, _: dear(n))
 
 
-# B05
-
-
-def test_B05_the_call_that_would_pass_the_cap_is_not_sent(
-    ledger: Any, check: Callable[..., None]
+def test_the_call_that_would_pass_the_cap_is_not_sent(
+    ledger: Ledger, check: Callable[..., None]
 ) -> None:
     trace, model = ListTrace(), forever()
     stop = MaxCost("1.00", reserve=True, least=30_000)
@@ -80,7 +78,7 @@ def test_B05_the_call_that_would_pass_the_cap_is_not_sent(
     check(state, model, trace, DEAR)
 
 
-def test_B05_checked_after_the_call_it_is_overshot_by_one_call(ledger: Any) -> None:
+def test_checked_after_the_call_it_is_overshot_by_one_call(ledger: Ledger) -> None:
     state = run(
         start(), model=forever(), tools=[ledger.read], stop=MaxCost("1.00"), price=DEAR,
         settings=LARGE,
@@ -89,7 +87,7 @@ def test_B05_checked_after_the_call_it_is_overshot_by_one_call(ledger: Any) -> N
     assert (state.cost_usd, state.stop.overshoot) == (Decimal("1.2"), Decimal("0.2"))
 
 
-def test_B05_a_cap_below_one_call_sends_nothing(ledger: Any) -> None:
+def test_a_cap_below_one_call_sends_nothing(ledger: Ledger) -> None:
     model = forever()
     stop = MaxCost("0.20", reserve=True, least=30_000)
     state = run(start(), model=model, tools=[ledger.read], stop=stop, price=DEAR, settings=LARGE)
@@ -97,8 +95,8 @@ def test_B05_a_cap_below_one_call_sends_nothing(ledger: Any) -> None:
 
 
 @pytest.mark.parametrize(("reserve", "cost"), [(True, "0.9"), (False, "1.2")])
-def test_B05_of_five_parallel_sub_tasks_none_is_admitted_where_there_is_room_for_none(
-    ledger: Any, reserve: bool, cost: str
+def test_of_five_parallel_sub_tasks_none_is_admitted_where_there_is_room_for_none(
+    ledger: Ledger, reserve: bool, cost: str
 ) -> None:
     """Unreserved, each of the five would pass; the limit above them stops all after the first."""
     child = ScriptedModel(lambda n, _: says("done", usage=Usage(0, 30_000)), name="child")
@@ -130,7 +128,7 @@ def _agent(model: Any, stop: Condition = FIVE, **given: Any) -> Tool:
     return subagent("research", "Ask an agent.", model=model, stop=stop, **given)
 
 
-def test_B05_what_was_held_for_a_request_that_failed_is_free_again(ledger: Any) -> None:
+def test_what_was_held_for_a_request_that_failed_is_free_again(ledger: Ledger) -> None:
     script: list[Any] = [dear(0), ModelError("500: no", status=500, retryable=True)]
     model = ScriptedModel([*script, dear(1), dear(2), dear(3)])
     stop = MaxCost("1.00", reserve=True, least=30_000)
@@ -141,7 +139,7 @@ def test_B05_what_was_held_for_a_request_that_failed_is_free_again(ledger: Any) 
     assert (state.cost_usd, len(model.charged)) == (Decimal("0.9"), 3)
 
 
-def test_B05_what_was_held_for_a_request_that_was_cancelled_is_free_again() -> None:
+def test_what_was_held_for_a_request_that_was_cancelled_is_free_again() -> None:
     account = _account(MaxTokens(1_000, reserve=True))
 
     async def cancelled() -> None:
@@ -172,9 +170,6 @@ class Hanging:
         return None
 
 
-# C05
-
-
 def _account(
     condition: Condition,
     *,
@@ -197,7 +192,7 @@ def _use(account: Account, grant: Grant | Stop, prompt: int, output: int) -> Non
     account.release(grant)
 
 
-def test_C05_the_third_call_would_reach_sixty_of_fifty_and_is_refused() -> None:
+def test_the_third_call_would_reach_sixty_of_fifty_and_is_refused() -> None:
     account = _account(MaxTokens(50, reserve=True, least=10))
     for _ in range(2):
         _use(account, _ask(account, 10, 10), 10, 10)
@@ -213,14 +208,14 @@ def test_C05_the_third_call_would_reach_sixty_of_fifty_and_is_refused() -> None:
     assert refused.evidence == {"error": words, "needed": 20, "held": 0, "run": "r"}
 
 
-def test_C05_checked_after_the_call_the_overshoot_is_one_call_and_reported(ledger: Any) -> None:
+def test_checked_after_the_call_the_overshoot_is_one_call_and_reported(ledger: Ledger) -> None:
     model = ScriptedModel(lambda n, _: calls((f"c{n}", "read", {}), usage=Usage(10, 10)))
     state = run(start(), model=model, tools=[ledger.read], stop=MaxTokens(50))
     assert state.stop is not None
     assert (state.total_tokens, state.stop.overshoot) == (60, 10)
 
 
-def test_C05_output_is_lowered_to_what_is_left() -> None:
+def test_output_is_lowered_to_what_is_left() -> None:
     account = _account(MaxTokens(55, reserve=True, least=5))
     for _ in range(2):
         _use(account, _ask(account, 10, 10), 10, 10)
@@ -229,7 +224,7 @@ def test_C05_output_is_lowered_to_what_is_left() -> None:
     assert (grant.max_output, grant.need.output) == (5, 5)
 
 
-def test_C05_the_request_carries_the_lowered_output(ledger: Any) -> None:
+def test_the_request_carries_the_lowered_output(ledger: Ledger) -> None:
     asked: list[int | None] = []
 
     class Listening(ScriptedModel):
@@ -251,7 +246,7 @@ def test_C05_the_request_carries_the_lowered_output(ledger: Any) -> None:
     assert 64 <= (asked[-1] or 0) < 1_000
 
 
-def test_C05_two_parallel_children_hold_what_they_may_use() -> None:
+def test_two_parallel_children_hold_what_they_may_use() -> None:
     parent = _account(MaxTokens(100, reserve=True, least=10), max_depth=1)
     branch = Branch(parent, (), lambda state: None)
     one, two = (_account(MaxTurns(9), state=RunState(f"c{n}"), branch=branch) for n in range(2))
@@ -309,7 +304,7 @@ def test_without_a_number_of_its_own_a_request_asks_for_the_assumed_output() -> 
 # A service that does what it likes
 
 
-def test_a_service_that_ignores_the_output_limit_is_flagged(ledger: Any) -> None:
+def test_a_service_that_ignores_the_output_limit_is_flagged(ledger: Ledger) -> None:
     trace = ListTrace()
     model = ScriptedModel(lambda n, _: calls((f"c{n}", "read", {}), usage=Usage(100, 9_000)))
     state = run(
@@ -433,7 +428,7 @@ def test_agents_that_start_together_get_an_even_share_each() -> None:
     assert (refused.limit, refused.evidence["run"]) == (333, "c")
 
 
-def test_the_first_of_a_batch_does_not_eat_the_others_share(ledger: Any) -> None:
+def test_the_first_of_a_batch_does_not_eat_the_others_share(ledger: Ledger) -> None:
     greedy = ScriptedModel(
         lambda n, _: calls((f"x{n}", "read", {"x": n}), usage=Usage(100, 400)), name="greedy"
     )
@@ -456,10 +451,7 @@ def test_the_first_of_a_batch_does_not_eat_the_others_share(ledger: Any) -> None
     assert state.total_tokens <= 20_000
 
 
-# B07
-
-
-def test_B07_under_a_budget_an_unknown_price_refuses_and_names_what_is_there() -> None:
+def test_under_a_budget_an_unknown_price_refuses_and_names_what_is_there() -> None:
     model = ScriptedModel([says("x")], name="fake-4.1")
     table = PriceTable({"fake-4-1": Price("1", "1")})
     with pytest.raises(UnknownPrice, match=r"'fake-4.1' \(the table has fake-4-1\)"):
@@ -471,7 +463,7 @@ def test_B07_under_a_budget_an_unknown_price_refuses_and_names_what_is_there() -
     )
 
 
-def test_B07_a_cap_of_zero_blocks_the_first_call_and_none_is_no_cap() -> None:
+def test_a_cap_of_zero_blocks_the_first_call_and_none_is_no_cap() -> None:
     model = ScriptedModel([says("x")])
     state = run(start(), model=model, stop=MaxCost(0), price=Price("1", "1"))
     assert (state.reason, model.requests) == ("max_cost", [])
@@ -479,7 +471,7 @@ def test_B07_a_cap_of_zero_blocks_the_first_call_and_none_is_no_cap() -> None:
     assert (state.status, state.unpriced) == (Status.COMPLETED, 1)
 
 
-def test_B07_the_model_that_answered_is_charged_and_a_mismatch_is_told() -> None:
+def test_the_model_that_answered_is_charged_and_a_mismatch_is_told() -> None:
     trace = ListTrace()
     table = PriceTable({"scripted": Price("1", "1"), "bigger": Price("10", "10")})
     reply = ModelReply("x", finish="stop", usage=Usage(100_000, 0), model="bigger")
@@ -489,6 +481,6 @@ def test_B07_the_model_that_answered_is_charged_and_a_mismatch_is_told() -> None
     assert notes == ["asked for scripted, answered by bigger: its price counts"]
 
 
-def test_B07_a_price_is_known_whole_or_not_at_all() -> None:
+def test_a_price_is_known_whole_or_not_at_all() -> None:
     with pytest.raises(TypeError):
         Rate("1")  # type: ignore[call-arg]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     FakeClock,
@@ -33,7 +34,7 @@ def start() -> RunState:
     return RunState.start("task", run_id="r")
 
 
-def gated(ledger: Any) -> Tool:
+def gated(ledger: Ledger) -> Tool:
     @tool(name="gated", needs_approval=True)
     def write(x: int) -> str:
         """Write after approval."""
@@ -59,7 +60,7 @@ def texts(state: RunState) -> list[str]:
 
 
 def test_changed_arguments_are_what_is_run_and_the_model_is_told(
-    ledger: Any, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     model, trace, tools = asked(), ListTrace(), [gated(ledger)]
     more: dict[str, Any] = {"model": model, "tools": tools, "stop": CAP, "trace": trace}
@@ -78,7 +79,7 @@ def test_changed_arguments_are_what_is_run_and_the_model_is_told(
 
 @pytest.mark.parametrize("wrong", [{"x": "seven"}, {}, {"x": 1, "y": 2}])
 def test_changed_arguments_that_do_not_fit_are_not_run_and_asked_about_again(
-    ledger: Any, wrong: dict[str, Any]
+    ledger: Ledger, wrong: dict[str, Any]
 ) -> None:
     tools = [gated(ledger)]
     state = run(start(), model=asked(), tools=tools, stop=CAP)
@@ -94,7 +95,7 @@ def test_changed_arguments_that_do_not_fit_are_not_run_and_asked_about_again(
 # Expiry
 
 
-def test_an_approval_that_was_not_acted_on_in_time_is_asked_for_again(ledger: Any) -> None:
+def test_an_approval_that_was_not_acted_on_in_time_is_asked_for_again(ledger: Ledger) -> None:
     clock, tools = FakeClock(), [gated(ledger)]
     more: dict[str, Any] = {"tools": tools, "stop": CAP, "clock": clock}
     model = asked()
@@ -110,7 +111,7 @@ def test_an_approval_that_was_not_acted_on_in_time_is_asked_for_again(ledger: An
     assert (state.status, ledger.done) == (Status.COMPLETED, [1])
 
 
-def test_a_call_that_nobody_decided_on_in_time_is_answered_as_not_run(ledger: Any) -> None:
+def test_a_call_that_nobody_decided_on_in_time_is_answered_as_not_run(ledger: Ledger) -> None:
     clock, tools, model = FakeClock(), [gated(ledger)], asked()
     more: dict[str, Any] = {
         "model": model,
@@ -134,7 +135,7 @@ def test_a_call_that_nobody_decided_on_in_time_is_answered_as_not_run(ledger: An
 # Who and when
 
 
-def test_the_trace_says_who_decided_what_and_when_and_says_it_once(ledger: Any) -> None:
+def test_the_trace_says_who_decided_what_and_when_and_says_it_once(ledger: Ledger) -> None:
     wanted = [("a", "gated", {"x": 1}), ("b", "gated", {"x": 2}), ("c", "gated", {"x": 3})]
     model, trace, tools = ScriptedModel([calls(*wanted), says("done")]), ListTrace(), None
     tools = [gated(ledger)]
@@ -154,7 +155,7 @@ def test_the_trace_says_who_decided_what_and_when_and_says_it_once(ledger: Any) 
     assert b'"type":"decided"' in encode(decided(trace)[0])
 
 
-def test_an_approval_for_the_run_is_told_with_each_call_that_it_covers(ledger: Any) -> None:
+def test_an_approval_for_the_run_is_told_with_each_call_that_it_covers(ledger: Ledger) -> None:
     more = [calls(("b", "gated", {"x": 2}))]
     model, trace, tools = asked(*more), ListTrace(), [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=CAP, trace=trace)
@@ -165,7 +166,7 @@ def test_an_approval_for_the_run_is_told_with_each_call_that_it_covers(ledger: A
     assert shown == [("a", "ana", 1_000.0, False), ("b", "ana", 1_000.0, True)]
 
 
-def test_a_decision_without_a_time_is_dated_now(ledger: Any) -> None:
+def test_a_decision_without_a_time_is_dated_now(ledger: Ledger) -> None:
     state = approve(run(start(), model=asked(), tools=[gated(ledger)], stop=CAP), "a")
     assert state.pending[0].decision is not None
     assert (state.pending[0].decision.at or 0) > 1_700_000_000
@@ -188,7 +189,7 @@ def test_a_decision_without_a_time_is_dated_now(ledger: Any) -> None:
     ids=str,
 )
 def test_a_decision_that_could_not_be_stored_or_meant_is_refused_and_changes_nothing(
-    ledger: Any, given: dict[str, Any], error: type[Exception], wanted: str
+    ledger: Ledger, given: dict[str, Any], error: type[Exception], wanted: str
 ) -> None:
     state = run(start(), model=asked(), tools=[gated(ledger)], stop=CAP)
     before = state.to_json()
@@ -202,7 +203,7 @@ def test_a_decision_that_could_not_be_stored_or_meant_is_refused_and_changes_not
     assert state.to_json() == before
 
 
-def test_settling_what_waits_for_an_approval_says_what_to_use_instead(ledger: Any) -> None:
+def test_settling_what_waits_for_an_approval_says_what_to_use_instead(ledger: Ledger) -> None:
     state = run(start(), model=asked(), tools=[gated(ledger)], stop=CAP)
     with pytest.raises(
         StaleDecision, match=r"'a' waits for an approval: use approve\(\) or reject"
@@ -213,7 +214,7 @@ def test_settling_what_waits_for_an_approval_says_what_to_use_instead(ledger: An
 # Superseded
 
 
-def test_a_new_message_supersedes_the_question_and_no_decision_finds_it(ledger: Any) -> None:
+def test_a_new_message_supersedes_the_question_and_no_decision_finds_it(ledger: Ledger) -> None:
     tools, model = [gated(ledger)], asked()
     state = run(start(), model=model, tools=tools, stop=CAP)
     say(state, "do something else")
@@ -227,7 +228,7 @@ def test_a_new_message_supersedes_the_question_and_no_decision_finds_it(ledger: 
     assert problems(model.requests[1]) == []
 
 
-def test_an_approval_that_a_new_message_overtakes_is_not_acted_on(ledger: Any) -> None:
+def test_an_approval_that_a_new_message_overtakes_is_not_acted_on(ledger: Ledger) -> None:
     tools, model = [gated(ledger)], asked()
     state = run(start(), model=model, tools=tools, stop=CAP)
     state = say(approve(state, "a"), "wait, no")

@@ -144,7 +144,7 @@ def test_killed_in_flight_is_one_more_charge_estimated_flagged_and_never_below(
         ("before the result is stored", ["1"]),
     ],
 )
-def test_B10_C22_killed_while_the_tool_ran_never_does_an_effect_twice(
+def test_killed_while_the_tool_ran_never_does_an_effect_twice(
     killed_at: Start,
     resumed: Callable[..., RunState],
     tmp_path: Path,
@@ -168,7 +168,7 @@ def test_B10_C22_killed_while_the_tool_ran_never_does_an_effect_twice(
     assert len(set(lines(tmp_path / "keys"))) == 1
 
 
-def test_B10_a_person_may_leave_an_unknown_outcome_at_that(
+def test_a_person_may_leave_an_unknown_outcome_at_that(
     killed_at: Start, resumed: Callable[..., RunState], tmp_path: Path
 ) -> None:
     killed_at("after the effect")
@@ -236,7 +236,7 @@ def mortal(tmp_path: Path) -> Any:
     return SimpleNamespace(**names)
 
 
-def test_I4_killed_in_the_middle_of_an_answer_the_providers_journal_is_covered(
+def test_killed_in_the_middle_of_an_answer_the_providers_journal_is_covered(
     processes: Any, server: Any, tmp_path: Path
 ) -> None:
     """A real provider, a real socket: what its journal adds up to is charged, and nothing less."""

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ def start(**given: Any) -> RunState:
     return RunState.start("task", system="be brief", run_id="r", **given)
 
 
-def test_a_run_without_calls_is_answered_in_one_turn(ledger: Any, price: Price) -> None:
+def test_a_run_without_calls_is_answered_in_one_turn(ledger: Ledger, price: Price) -> None:
     state = run(start(), model=ScriptedModel([says("hi")]), stop=MaxTurns(5), price=price)
     assert (state.status, state.answer, state.reason) == (Status.COMPLETED, "hi", "answered")
     assert [m.role for m in state.messages] == ["system", "user", "assistant"]
@@ -57,7 +58,7 @@ def test_a_run_without_calls_is_answered_in_one_turn(ledger: Any, price: Price) 
 
 @pytest.mark.parametrize("cap", [0, 1, 2, 8])
 def test_a_turn_cap_leaves_the_calls_of_the_last_turn_pending(
-    ledger: Any, price: Price, check: Callable[..., None], cap: int
+    ledger: Ledger, price: Price, check: Callable[..., None], cap: int
 ) -> None:
     model, trace = runaway(), ListTrace()
     state = run(
@@ -74,7 +75,7 @@ def test_a_turn_cap_leaves_the_calls_of_the_last_turn_pending(
     ("budget", "turns"), [("0", 0), ("0.002", 1), ("0.003", 2), ("0.02", 10), ("0.021", 11)]
 )
 def test_a_budget_is_overshot_by_at_most_one_turn(
-    ledger: Any, price: Price, budget: str, turns: int
+    ledger: Ledger, price: Price, budget: str, turns: int
 ) -> None:
     state = run(start(), model=runaway(), tools=[ledger.read], stop=MaxCost(budget), price=price)
     assert len(state.turns) == turns
@@ -83,7 +84,7 @@ def test_a_budget_is_overshot_by_at_most_one_turn(
     assert 0 <= state.stop.overshoot < Decimal("0.002")
 
 
-def test_done_on_the_last_permitted_turn_is_completed(ledger: Any, price: Price) -> None:
+def test_done_on_the_last_permitted_turn_is_completed(ledger: Ledger, price: Price) -> None:
     model = ScriptedModel([calls(("a", "read", {})), says("done")])
     stop = MaxTurns(2) | MaxCost("0.004") | MaxTokens(2200)
     state = run(start(), model=model, tools=[ledger.read], stop=stop, price=price)
@@ -116,7 +117,7 @@ def test_a_price_table_charges_the_model_that_answered() -> None:
     assert state.cost_usd == 1
 
 
-def test_unknown_usage_is_estimated_upwards_and_flagged(ledger: Any, price: Price) -> None:
+def test_unknown_usage_is_estimated_upwards_and_flagged(ledger: Ledger, price: Price) -> None:
     words = "é" * 50
     model = ScriptedModel([calls(("a", "read", {"x": 1}), usage=None), says(words, usage=None)])
     state = run(start(), model=model, tools=[ledger.read], stop=MaxTurns(3), price=price)
@@ -128,13 +129,13 @@ def test_unknown_usage_is_estimated_upwards_and_flagged(ledger: Any, price: Pric
     assert second.completion_tokens >= len(words.encode())
 
 
-def test_a_budget_holds_though_no_usage_is_ever_reported(ledger: Any) -> None:
+def test_a_budget_holds_though_no_usage_is_ever_reported(ledger: Ledger) -> None:
     model = ScriptedModel([calls(("a", "read", {}), usage=None)], forever=True)
     state = run(start(), model=model, tools=[ledger.read], stop=MaxTokens(20_000))
     assert state.status == "budget_exceeded"
 
 
-def test_required_usage_that_is_missing_ends_the_run_after_the_first_reply(ledger: Any) -> None:
+def test_required_usage_that_is_missing_ends_the_run_after_the_first_reply(ledger: Ledger) -> None:
     model = ScriptedModel([calls(("a", "read", {}), usage=None)], forever=True)
     state = run(
         start(), model=model, tools=[ledger.read], stop=None, settings=Settings(usage="require")
@@ -155,7 +156,7 @@ def test_a_finished_run_is_returned_as_it_is_and_asks_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", "end_turn", None, "anything"])
-def test_calls_decide_whatever_the_finish_reason_says(ledger: Any, finish: str | None) -> None:
+def test_calls_decide_whatever_the_finish_reason_says(ledger: Ledger, finish: str | None) -> None:
     from msgspec.structs import replace
 
     model = ScriptedModel(
@@ -189,7 +190,7 @@ def test_a_cut_reply_is_continued_and_three_in_a_row_end_the_run() -> None:
     assert len(model.requests) == 3
 
 
-def test_the_calls_of_a_cut_reply_are_not_run_unless_they_only_read(ledger: Any) -> None:
+def test_the_calls_of_a_cut_reply_are_not_run_unless_they_only_read(ledger: Ledger) -> None:
     from msgspec.structs import replace
 
     cut = replace(
@@ -257,7 +258,7 @@ def test_failed_attempts_before_a_reply_are_charged_with_it(price: Price) -> Non
     assert state.cost_usd == price.cost(USAGE) + price.cost(state.lost[0].usage)
 
 
-def test_the_state_survives_json_at_any_stop_and_goes_on(ledger: Any, price: Price) -> None:
+def test_the_state_survives_json_at_any_stop_and_goes_on(ledger: Ledger, price: Price) -> None:
     model = runaway()
     state = run(start(), model=model, tools=[ledger.read], stop=MaxCost("0.005"), price=price)
     copy = RunState.from_json(state.to_json())
@@ -266,7 +267,7 @@ def test_the_state_survives_json_at_any_stop_and_goes_on(ledger: Any, price: Pri
     assert (len(more.turns), more.tool_runs, len(model.requests)) == (5, 4, 5)
 
 
-def test_a_new_user_message_closes_what_is_open_and_goes_on(ledger: Any) -> None:
+def test_a_new_user_message_closes_what_is_open_and_goes_on(ledger: Ledger) -> None:
     model = ScriptedModel([calls(("a", "read", {})), says("hello")])
     state = run(start(), model=model, tools=[ledger.read], stop=MaxTurns(1))
     state = run(say(state, "hi"), model=model, tools=[ledger.read], stop=MaxTurns(2))
@@ -285,7 +286,7 @@ def test_run_inside_an_event_loop_says_what_to_do() -> None:
     asyncio.run(inside())
 
 
-def test_two_tools_of_one_name_or_a_schema_that_is_none_are_refused(ledger: Any) -> None:
+def test_two_tools_of_one_name_or_a_schema_that_is_none_are_refused(ledger: Ledger) -> None:
     with pytest.raises(ValueError, match="two tools are called 'read'"):
         run(start(), model=runaway(), tools=[ledger.read, ledger.read], stop=None)
     broken = Tool("t", "", {"type": "objekt"}, lambda: "")
@@ -293,7 +294,7 @@ def test_two_tools_of_one_name_or_a_schema_that_is_none_are_refused(ledger: Any)
         run(start(), model=runaway(), tools=[broken], stop=None)
 
 
-def test_repeated_call_ids_get_one_of_their_own_on_the_wire(ledger: Any) -> None:
+def test_repeated_call_ids_get_one_of_their_own_on_the_wire(ledger: Ledger) -> None:
     model = ScriptedModel(
         [
             calls(("t:0", "read", {"x": 1})),
@@ -347,7 +348,7 @@ def boom() -> str:
     errors=st.sampled_from(["fatal", "opaque", "instructive"]),
 )
 def test_any_script_under_any_composition_ends_with_one_reason_within_its_limits(
-    new_ledger: Any,
+    new_ledger: Ledger,
     check: Callable[..., None],
     script: list[Any],
     first: Condition,

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     MaxTurns,
@@ -31,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def finished(store: Store, ledger: Any, turns: int = 3, run_id: str = "r") -> RunState:
+def finished(store: Store, ledger: Ledger, turns: int = 3, run_id: str = "r") -> RunState:
     def reply(turn: int, _: Any) -> Any:
         return calls((f"c{turn}", "read", {"x": turn})) if turn < turns - 1 else says("done")
 
@@ -44,7 +45,7 @@ def finished(store: Store, ledger: Any, turns: int = 3, run_id: str = "r") -> Ru
     )
 
 
-def test_what_is_loaded_is_what_was_run(store: Store, ledger: Any) -> None:
+def test_what_is_loaded_is_what_was_run(store: Store, ledger: Ledger) -> None:
     state = finished(store, ledger)
     assert state.status is Status.COMPLETED
     assert store.load("r") == state
@@ -57,13 +58,13 @@ def test_an_unknown_run_is_named(store: Store) -> None:
         store.load("nobody")
 
 
-def test_without_a_store_nothing_is_kept(ledger: Any, tmp_path: Path) -> None:
+def test_without_a_store_nothing_is_kept(ledger: Ledger, tmp_path: Path) -> None:
     run(RunState.start("t"), model=ScriptedModel([says("x")]), stop=None)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_is_exported_and_imported_in_a_line_each(
-    store: Store, ledger: Any, tmp_path: Path
+    store: Store, ledger: Ledger, tmp_path: Path
 ) -> None:
     state = finished(store, ledger)
     exported = store.load("r").to_json()
@@ -75,7 +76,7 @@ def test_a_run_is_exported_and_imported_in_a_line_each(
 
 
 def test_a_state_that_is_behind_the_store_is_refused_and_changes_nothing(
-    store: Store, ledger: Any
+    store: Store, ledger: Ledger
 ) -> None:
     finished(store, ledger)
     one, two = store.load("r"), store.load("r")
@@ -90,7 +91,7 @@ def test_a_state_that_is_behind_the_store_is_refused_and_changes_nothing(
 
 
 def test_a_save_that_fails_leaves_the_store_and_the_revision_as_they_were(
-    store: Store, ledger: Any
+    store: Store, ledger: Ledger
 ) -> None:
     state = finished(store, ledger)
     before = store.load("r")
@@ -130,7 +131,7 @@ def test_any_run_id_can_be_claimed(store: Store) -> None:
     assert all(path.parent == store.path.parent for path in store.path.parent.iterdir())
 
 
-def test_the_work_per_turn_is_flat(store: Store, ledger: Any) -> None:
+def test_the_work_per_turn_is_flat(store: Store, ledger: Ledger) -> None:
     """Rows and bytes written by the hundredth turn equal those of the tenth."""
     written: list[int] = []
     seen: list[int] = []
@@ -156,7 +157,9 @@ def test_the_work_per_turn_is_flat(store: Store, ledger: Any) -> None:
     assert max(per_turn[-10:]) <= 1.05 * max(per_turn[5:15])
 
 
-def test_what_grows_with_a_run_is_appended_and_not_in_the_head(store: Store, ledger: Any) -> None:
+def test_what_grows_with_a_run_is_appended_and_not_in_the_head(
+    store: Store, ledger: Ledger
+) -> None:
     """A list of the state that a run fills is a list of rows; the rest has the size of one turn."""
     finished(store, ledger, turns=5, run_id="short")
     finished(store, ledger, turns=60, run_id="long")
@@ -164,7 +167,7 @@ def test_what_grows_with_a_run_is_appended_and_not_in_the_head(store: Store, led
     assert sizes["long"] < sizes["short"] + 64
 
 
-def test_two_threads_may_save_different_runs(store: Store, ledger: Any) -> None:
+def test_two_threads_may_save_different_runs(store: Store, ledger: Ledger) -> None:
     import threading
 
     failures: list[BaseException] = []

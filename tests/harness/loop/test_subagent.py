@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     Condition,
@@ -31,7 +32,7 @@ from fakeprovider_harness.trace import RunStopped, TurnEvent
 CHEAP = Usage(500, 50)
 
 
-def research(model: ScriptedModel, ledger: Any, **given: Any) -> Tool:
+def research(model: ScriptedModel, ledger: Ledger, **given: Any) -> Tool:
     stop = given.pop("stop", MaxTurns(6) | MaxCost("0.05"))
     return subagent(
         "research",
@@ -48,7 +49,7 @@ def parent() -> ScriptedModel:
     return ScriptedModel([calls(("a", "research", {"question": "why?"})), says("done")])
 
 
-def go(ledger: Any, child: ScriptedModel, price: Any, **given: Any) -> tuple[RunState, Any]:
+def go(ledger: Ledger, child: ScriptedModel, price: Price, **given: Any) -> tuple[RunState, Any]:
     model = parent()
     state = run(
         RunState.start("task", run_id="r"),
@@ -62,7 +63,7 @@ def go(ledger: Any, child: ScriptedModel, price: Any, **given: Any) -> tuple[Run
 
 
 def test_only_the_final_text_comes_back_and_the_cost_is_in_the_parents_total(
-    ledger: Any, price: Any
+    ledger: Ledger, price: Any
 ) -> None:
     child = ScriptedModel([calls(("x", "read", {}), usage=CHEAP), says("because", usage=CHEAP)])
     trace = ListTrace()
@@ -79,7 +80,7 @@ def test_only_the_final_text_comes_back_and_the_cost_is_in_the_parents_total(
 
 
 def test_the_limit_of_a_sub_agent_is_a_result_in_words_and_not_a_stop(
-    ledger: Any, price: Any
+    ledger: Ledger, price: Any
 ) -> None:
     child = ScriptedModel(lambda n, _: calls((f"x{n}", "read", {}), usage=CHEAP))
     state, model = go(ledger, child, price, settings=Settings(errors="fatal"))
@@ -89,7 +90,9 @@ def test_the_limit_of_a_sub_agent_is_a_result_in_words_and_not_a_stop(
     assert state.status is Status.COMPLETED
 
 
-def test_a_sub_agent_that_fails_or_says_nothing_gives_no_result(ledger: Any, price: Any) -> None:
+def test_a_sub_agent_that_fails_or_says_nothing_gives_no_result(
+    ledger: Ledger, price: Price
+) -> None:
     _, model = go(ledger, ScriptedModel([ModelError("401: no", status=401)]), price)
     assert model.requests[1][-1].content == "no result (provider_error: 401: no)"
     _, model = go(ledger, ScriptedModel([says("")], forever=True), price)
@@ -97,7 +100,7 @@ def test_a_sub_agent_that_fails_or_says_nothing_gives_no_result(ledger: Any, pri
 
 
 def test_what_the_sub_agent_spends_counts_against_the_parents_budget(
-    ledger: Any, price: Any
+    ledger: Ledger, price: Any
 ) -> None:
     child = ScriptedModel([calls(("x", "read", {})), says("because")])
     model = parent()
@@ -113,7 +116,7 @@ def test_what_the_sub_agent_spends_counts_against_the_parents_budget(
 
 
 def test_a_resumed_parent_goes_on_with_the_sub_agent_where_it_was(
-    ledger: Any, price: Any, tmp_path: Path
+    ledger: Ledger, price: Price, tmp_path: Path
 ) -> None:
     class Mortal(Store):
         """A store of a process that may be dead."""
@@ -156,7 +159,7 @@ def test_a_resumed_parent_goes_on_with_the_sub_agent_where_it_was(
     assert state.estimated
 
 
-def test_each_agent_has_one_terminal_event_of_its_own(ledger: Any, price: Any) -> None:
+def test_each_agent_has_one_terminal_event_of_its_own(ledger: Ledger, price: Price) -> None:
     trace = ListTrace()
     go(ledger, ScriptedModel([says("because")]), price, trace=trace)
     ends = [(e.run_id, e.reason) for e in trace.events if isinstance(e, RunStopped)]
@@ -164,7 +167,7 @@ def test_each_agent_has_one_terminal_event_of_its_own(ledger: Any, price: Any) -
 
 
 def test_a_budget_of_an_agent_without_a_price_refuses_the_run_before_anything_is_sent(
-    ledger: Any, price: Price
+    ledger: Ledger, price: Price
 ) -> None:
     """Its own budget or one above it, at any depth; a price of its own is enough."""
     unpriced = PriceTable({"other": price})
@@ -185,7 +188,9 @@ def test_a_budget_of_an_agent_without_a_price_refuses_the_run_before_anything_is
         assert model.requests == []
 
 
-def test_a_price_of_its_own_is_enough_for_an_agent_with_a_budget(ledger: Any, price: Price) -> None:
+def test_a_price_of_its_own_is_enough_for_an_agent_with_a_budget(
+    ledger: Ledger, price: Price
+) -> None:
     agent = research(ScriptedModel([says("because")]), ledger, price=price)
     state = run(RunState.start("task"), model=parent(), tools=[agent], stop=MaxTurns(5))
     assert (state.status, state.messages[-2].content) == (Status.COMPLETED, "because")

@@ -14,12 +14,12 @@ from fakeprovider_harness.outer.report import Spent
 @pytest.mark.parametrize(
     "given", [{"iterations": 0}, {"cost": "0"}, {"tokens": 0}, {"seconds": 0}, {"iterations": -1}]
 )
-def test_B30g_a_cap_of_nothing_is_refused(given: dict[str, Any]) -> None:
+def test_a_cap_of_nothing_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="a cap is above 0"):
         Caps(**given)
 
 
-def test_B30g_no_cap_at_all_must_be_said() -> None:
+def test_no_cap_at_all_must_be_said() -> None:
     with pytest.raises(ValueError, match="unlimited=True"):
         Caps()
     assert Caps(unlimited=True).room(Spent()) is None

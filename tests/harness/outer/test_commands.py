@@ -166,7 +166,7 @@ def test_the_answer_is_on_standard_output_and_the_rest_is_not(shell: Shell) -> N
         (["ralph", "--max-seconds", "-1"], 2, "'--max-seconds': -1 would never start: a cap is"),
     ],
 )
-def test_B30g_a_mistake_is_one_clean_message(
+def test_a_mistake_is_one_clean_message(
     server: Server,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -77,7 +77,7 @@ def test_not_met_goes_back_in_words_until_it_is_met_and_both_models_are_paid(
     assert state.answer == "done now"
 
 
-def test_B30a_done_for_ever_and_never_met_is_idle_after_three_rounds_without_a_tool(
+def test_done_for_ever_and_never_met_is_idle_after_three_rounds_without_a_tool(
     setup: Make,
 ) -> None:
     _, evaluator = judging(verdict("not_met"))
@@ -86,14 +86,14 @@ def test_B30a_done_for_ever_and_never_met_is_idle_after_three_rounds_without_a_t
     assert (len(report.iterations), report.done, state.resumable) == (3, False, True)
 
 
-def test_B30a_rounds_with_tools_end_at_the_cap(setup: Make) -> None:
+def test_rounds_with_tools_end_at_the_cap(setup: Make) -> None:
     judge, evaluator = judging(verdict("not_met"))
     model = ScriptedModel(lambda n, _: reads(n) if n % 2 == 0 else says("DONE"))
     report, _ = go(model, evaluator, setup, caps=Caps(iterations=4), stop=MaxTurns(99))
     assert (report.stop.kind, len(judge.requests)) == (OuterKind.MAX_ITERATIONS, 4)
 
 
-def test_B30b_an_apology_that_the_evaluator_takes_for_done_is_no_success(setup: Make) -> None:
+def test_an_apology_that_the_evaluator_takes_for_done_is_no_success(setup: Make) -> None:
     _, evaluator = judging(verdict("met", "it is done"))
     model = ScriptedModel([says("Sorry, too long, here is a summary.")])
     report, state = go(model, evaluator, setup)
@@ -101,7 +101,7 @@ def test_B30b_an_apology_that_the_evaluator_takes_for_done_is_no_success(setup: 
     assert (state.status, state.reason) == ("unverified", "claimed")
 
 
-def test_B30b_with_a_check_beside_it_the_evaluator_s_word_is_not_enough(setup: Make) -> None:
+def test_with_a_check_beside_it_the_evaluator_s_word_is_not_enough(setup: Make) -> None:
     passes = iter([False, True])
     _, evaluator = judging(verdict("met"))
     model = ScriptedModel([reads(0), says("done"), reads(1), says("done")])
@@ -111,7 +111,7 @@ def test_B30b_with_a_check_beside_it_the_evaluator_s_word_is_not_enough(setup: M
     assert len(report.iterations) == 2
 
 
-def test_B30c_a_completion_call_cut_short_is_not_run_and_ends_it_after_one_more_try(
+def test_a_completion_call_cut_short_is_not_run_and_ends_it_after_one_more_try(
     setup: Make,
 ) -> None:
     done = []
@@ -141,7 +141,7 @@ def replaced(reply: Any, n: int) -> Any:
 @pytest.mark.parametrize(
     "answer", [says("hm, hard to say"), ModelError("500: oops", status=500), says("")]
 )
-def test_B30f_an_evaluator_that_says_nothing_usable_counts_as_not_met_three_times(
+def test_an_evaluator_that_says_nothing_usable_counts_as_not_met_three_times(
     setup: Make, answer: Any
 ) -> None:
     judge, evaluator = judging(answer)
@@ -152,7 +152,7 @@ def test_B30f_an_evaluator_that_says_nothing_usable_counts_as_not_met_three_time
     assert state.input_tokens == sum(u.prompt_tokens for u in [*model.charged, *judge.charged])
 
 
-def test_B30f_whoever_takes_it_up_again_gives_the_evaluator_as_many_tries(setup: Make) -> None:
+def test_whoever_takes_it_up_again_gives_the_evaluator_as_many_tries(setup: Make) -> None:
     judge, evaluator = judging(says("?"))
     model = ScriptedModel(lambda n, _: reads(n) if n % 2 == 0 else says("DONE"))
     _, state = go(model, evaluator, setup, stop=MaxTurns(99))
@@ -160,7 +160,7 @@ def test_B30f_whoever_takes_it_up_again_gives_the_evaluator_as_many_tries(setup:
     assert (report.stop.kind, len(judge.requests)) == (OuterKind.UNCLEAR, 6)
 
 
-def test_B30f_one_usable_answer_in_between_starts_the_count_afresh(setup: Make) -> None:
+def test_one_usable_answer_in_between_starts_the_count_afresh(setup: Make) -> None:
     junk = says("?")
     _, evaluator = judging(junk, junk, verdict("not_met"), junk, junk, verdict("met"))
     model = ScriptedModel(lambda n, _: reads(n) if n % 2 == 0 else says("DONE"))

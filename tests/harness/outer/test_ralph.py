@@ -159,7 +159,7 @@ def test_the_time_of_work_is_capped(project: Path, setup: Make) -> None:
     assert (report.stop.kind, len(report.iterations)) == (OuterKind.MAX_SECONDS, 3)
 
 
-def test_CX07_runs_that_fail_for_nothing_end_it_after_three_though_no_budget_is_used(
+def test_runs_that_fail_for_nothing_end_it_after_three_though_no_budget_is_used(
     project: Path, setup: Make
 ) -> None:
     model = ScriptedModel([ModelError("503: overloaded", status=503, retryable=True)], forever=True)
@@ -261,7 +261,7 @@ def test_a_person_ends_it_by_the_signal_or_by_a_file_and_the_run_goes_on_later(
     assert len(rest.requests) == 1 + 9, "the first run went on; its tick had not been made"
 
 
-def test_B30h_two_loops_do_not_share_a_directory_and_two_directories_share_nothing(
+def test_two_loops_do_not_share_a_directory_and_two_directories_share_nothing(
     project: Path, setup: Make, tmp_path: Path
 ) -> None:
     with (
@@ -283,7 +283,7 @@ MARKED = [
 
 
 @pytest.mark.parametrize(("text", "ends"), MARKED)
-def test_B30_a_marker_counts_as_a_line_or_a_tag_and_never_as_a_quotation(
+def test_a_marker_counts_as_a_line_or_a_tag_and_never_as_a_quotation(
     project: Path, setup: Make, text: str, ends: bool
 ) -> None:
     loop = Ralph(root=project, marker="COMPLETE")
@@ -294,7 +294,7 @@ def test_B30_a_marker_counts_as_a_line_or_a_tag_and_never_as_a_quotation(
     assert report.verified is False
 
 
-def test_B30_a_marker_does_not_count_while_the_check_fails(
+def test_a_marker_does_not_count_while_the_check_fails(
     project: Path, setup: Make, said: list[str]
 ) -> None:
     loop = Ralph(root=project, marker="COMPLETE", check=lambda claim: False)

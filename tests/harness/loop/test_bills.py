@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider.server import Server
 from fakeprovider_harness import (
@@ -39,9 +41,6 @@ def start() -> RunState:
     return RunState.start("task", run_id="r")
 
 
-# B09
-
-
 def four_requests(clock: FakeClock) -> ScriptedModel:
     script = [
         calls(("a", "read", {"x": 1})),
@@ -57,8 +56,8 @@ def four_requests(clock: FakeClock) -> ScriptedModel:
     return ScriptedModel(reply)
 
 
-def test_B09_a_pause_loses_no_usage_and_counts_none_twice(
-    ledger: Any, price: Any, check: Callable[..., None]
+def test_a_pause_loses_no_usage_and_counts_none_twice(
+    ledger: Ledger, price: Price, check: Callable[..., None]
 ) -> None:
     clock, trace = FakeClock(), ListTrace()
     model, tools = four_requests(clock), [ledger.read, ledger.write(needs_approval=True)]
@@ -79,7 +78,7 @@ def test_B09_a_pause_loses_no_usage_and_counts_none_twice(
     check(state, model, trace)
 
 
-def test_B09_the_time_used_before_the_pause_still_counts(ledger: Any) -> None:
+def test_the_time_used_before_the_pause_still_counts(ledger: Ledger) -> None:
     for limit, reason, requests in ((52, "answered", 4), (51, "active_time", 3)):
         clock, done = FakeClock(), len(ledger.done)
         model, tools = four_requests(clock), [ledger.read, ledger.write(needs_approval=True)]
@@ -91,8 +90,8 @@ def test_B09_the_time_used_before_the_pause_still_counts(ledger: Any) -> None:
         assert len(ledger.done) == done + (reason == "answered")
 
 
-def test_B09_of_two_resumes_one_wins_and_the_other_changes_nothing(
-    ledger: Any, tmp_path: Any
+def test_of_two_resumes_one_wins_and_the_other_changes_nothing(
+    ledger: Ledger, tmp_path: Path
 ) -> None:
     clock = FakeClock()
     model, tools = four_requests(clock), [ledger.read, ledger.write(needs_approval=True)]
@@ -107,26 +106,20 @@ def test_B09_of_two_resumes_one_wins_and_the_other_changes_nothing(
         assert store.load("r").total_tokens == 4_400
 
 
-# C07
-
-
-def test_C07_the_price_of_cached_tokens_is_exact_and_the_context_is_the_whole_prompt() -> None:
+def test_the_price_of_cached_tokens_is_exact_and_the_context_is_the_whole_prompt() -> None:
     price = Price("10", "30", cached="1", cache_write="12.5")
     model = ScriptedModel([says("ok", usage=Usage(100_000, 1_000, cached_tokens=80_000))])
     state = run(start(), model=model, stop=MaxCost("1"), price=price)
     assert (state.cost_usd, state.turns[0].usage.prompt_tokens) == (Decimal("0.31"), 100_000)
 
 
-def test_C07d_an_unknown_model_under_a_budget_is_refused_and_without_one_unpriced() -> None:
+def test_an_unknown_model_under_a_budget_is_refused_and_without_one_unpriced() -> None:
     model = ScriptedModel([says("ok")], name="unknown")
     table = PriceTable({"known": Price("1", "1")})
     with pytest.raises(UnknownPrice):
         run(start(), model=model, stop=MaxCost("1"), price=table)
     state = run(start(), model=model, stop=CAP, price=table)
     assert (state.status, state.unpriced) == (Status.COMPLETED, 1)
-
-
-# B18
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +142,7 @@ QUICK = Timeouts(first=1.0, stall=0.3)
         ("stall,after=2,seconds=60,ping=0.1", "the stream was silent for 0.3 s"),
     ],
 )
-def test_B18_silence_is_an_error_that_is_retried_and_charged(
+def test_silence_is_an_error_that_is_retried_and_charged(
     warm: Server, fault: str, said: str
 ) -> None:
     """Comments are no sign of life: they show that a proxy is alive, not that a model writes."""
@@ -166,7 +159,7 @@ def test_B18_silence_is_an_error_that_is_retried_and_charged(
     assert state.lost[0].cost_usd == price.cost(state.lost[0].usage)
 
 
-def test_B18_without_retries_it_is_a_stop_that_says_so_and_can_be_resumed(warm: Server) -> None:
+def test_without_retries_it_is_a_stop_that_says_so_and_can_be_resumed(warm: Server) -> None:
     url = warm.url_for("plan;turn_offset=2;fault=stall,after=2,times=1", run="b18-once")
     model = ChatModel(url, "m", stream=True, timeouts=QUICK)
     state = run(start(), model=model, stop=CAP)
@@ -175,7 +168,7 @@ def test_B18_without_retries_it_is_a_stop_that_says_so_and_can_be_resumed(warm: 
     assert run(state, model=model, stop=CAP).status is Status.COMPLETED
 
 
-def test_B18_slow_but_steady_is_no_silence(warm: Server) -> None:
+def test_slow_but_steady_is_no_silence(warm: Server) -> None:
     url = warm.url_for("plan;turn_offset=2;tps=20", run="b18-slow")
     model = ChatModel(url, "m", stream=True, timeouts=Timeouts(first=5, stall=2))
     assert run(start(), model=model, stop=CAP).status is Status.COMPLETED

@@ -9,11 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     Cancel,
     ListTrace,
     MaxTurns,
+    Price,
     RunState,
     Settings,
     Status,
@@ -43,7 +45,7 @@ def verdicts(state: RunState) -> list[str]:
 class Wants:
     """Passes when the ledger is as wanted, and counts how often it was asked."""
 
-    def __init__(self, ledger: Any, *wanted: int) -> None:
+    def __init__(self, ledger: Ledger, *wanted: int) -> None:
         self._ledger, self._wanted = ledger, list(wanted)
         self.asked = 0
 
@@ -53,8 +55,8 @@ class Wants:
         return passed() if done == self._wanted else failed(f"the ledger is {done}")
 
 
-def test_C17a_done_without_the_work_gets_feedback_and_completes_only_when_verified(
-    ledger: Any, price: Any, check: Callable[..., None]
+def test_done_without_the_work_gets_feedback_and_completes_only_when_verified(
+    ledger: Ledger, price: Price, check: Callable[..., None]
 ) -> None:
     model, trace = ScriptedModel([says("DONE"), write(1), says("DONE")]), ListTrace()
     wants = Wants(ledger, 1)
@@ -77,21 +79,21 @@ def test_C17a_done_without_the_work_gets_feedback_and_completes_only_when_verifi
     check(state, model, trace)
 
 
-def test_C17b_a_limit_after_a_failed_check_keeps_the_text_and_is_not_completed(ledger: Any) -> None:
+def test_a_limit_after_a_failed_check_keeps_the_text_and_is_not_completed(ledger: Ledger) -> None:
     model = ScriptedModel([says("draft"), says("unchecked")])
     state = run(start(), model=model, stop=MaxTurns(2), verify=lambda claim: False)
     assert (state.status, state.reason) == ("max_turns_exceeded", "max_turns")
     assert (state.claim, state.answer, state.verified) == ("unchecked", "unchecked", False)
 
 
-def test_C17b_a_claim_on_the_last_permitted_turn_is_checked_and_may_complete() -> None:
+def test_a_claim_on_the_last_permitted_turn_is_checked_and_may_complete() -> None:
     model = ScriptedModel([says("done")])
     state = run(start(), model=model, stop=MaxTurns(1), verify=lambda claim: True)
     assert (state.status, state.reason) == (Status.COMPLETED, "verified")
 
 
-def test_C17c_a_write_after_the_check_makes_it_stale_and_the_next_claim_is_checked_again(
-    ledger: Any,
+def test_a_write_after_the_check_makes_it_stale_and_the_next_claim_is_checked_again(
+    ledger: Ledger,
 ) -> None:
     model = ScriptedModel([write(1), says("DONE"), write(2), says("DONE")])
     wants, tools = Wants(ledger, 1), [ledger.write()]
@@ -106,7 +108,7 @@ def test_C17c_a_write_after_the_check_makes_it_stale_and_the_next_claim_is_check
     assert verdicts(state) == ["pass", "fail"]
 
 
-def test_C17c_a_late_write_while_the_check_runs_has_it_made_again(ledger: Any) -> None:
+def test_a_late_write_while_the_check_runs_has_it_made_again(ledger: Ledger) -> None:
     asked = []
 
     def verify(claim: Claim) -> bool:
@@ -119,8 +121,8 @@ def test_C17c_a_late_write_while_the_check_runs_has_it_made_again(ledger: Any) -
     assert (len(asked), state.reason, state.verified) == (2, "verified", True)
 
 
-def test_C18a_three_failed_checks_over_the_run_end_it_whatever_tools_run_in_between(
-    ledger: Any,
+def test_three_failed_checks_over_the_run_end_it_whatever_tools_run_in_between(
+    ledger: Ledger,
 ) -> None:
     script = [r for x in range(9) for r in (calls((f"c{x}", "read", {"x": x})), says("DONE"))]
     model = ScriptedModel(script)
@@ -136,7 +138,7 @@ def test_C18a_three_failed_checks_over_the_run_end_it_whatever_tools_run_in_betw
 
 
 @pytest.mark.parametrize("kind", ["raises", "times out", "no verdict", "odd evidence"])
-def test_C18b_a_verifier_that_breaks_is_tried_once_more_and_the_model_is_not_blamed(
+def test_a_verifier_that_breaks_is_tried_once_more_and_the_model_is_not_blamed(
     kind: str,
 ) -> None:
     asked = []
@@ -159,7 +161,7 @@ def test_C18b_a_verifier_that_breaks_is_tried_once_more_and_the_model_is_not_bla
     assert state.stop.evidence["error"]
 
 
-def test_C18b_a_verifier_that_breaks_once_is_asked_again_without_a_model_call() -> None:
+def test_a_verifier_that_breaks_once_is_asked_again_without_a_model_call() -> None:
     answers = iter([OSError("flaky"), True])
 
     def verify(claim: Claim) -> bool:
@@ -173,7 +175,7 @@ def test_C18b_a_verifier_that_breaks_once_is_asked_again_without_a_model_call() 
     assert (state.reason, len(model.requests), verdicts(state)) == ("verified", 1, ["pass"])
 
 
-def test_C18c_an_unreachable_goal_fails_the_run() -> None:
+def test_an_unreachable_goal_fails_the_run() -> None:
     model = ScriptedModel([says("done")])
     verify = lambda claim: unreachable("the file server is gone")  # noqa: E731
     state = run(start(), model=model, stop=None, verify=verify)
@@ -181,13 +183,13 @@ def test_C18c_an_unreachable_goal_fails_the_run() -> None:
     assert str(state.stop) == "goal_unreachable: the file server is gone"
 
 
-def test_B29_without_a_verifier_a_claim_completes_and_says_that_nobody_checked() -> None:
+def test_without_a_verifier_a_claim_completes_and_says_that_nobody_checked() -> None:
     text = "Done. Wrote out.csv; tests pass."
     state = run(start(), model=ScriptedModel([says(text)]), stop=None)
     assert (state.reason, state.claim, state.verified) == ("answered", text, False)
 
 
-def test_B29_ended_claimed_and_verified_are_three_facts(ledger: Any) -> None:
+def test_ended_claimed_and_verified_are_three_facts(ledger: Ledger) -> None:
     working = run(
         start(), model=ScriptedModel([write(1)]), tools=[ledger.write()], stop=MaxTurns(1)
     )
@@ -196,7 +198,7 @@ def test_B29_ended_claimed_and_verified_are_three_facts(ledger: Any) -> None:
     assert (cut.claim, cut.verified) == (None, False)
 
 
-def test_B29_evidence_that_the_run_tampered_with_is_a_claim_for_a_person_to_look_at() -> None:
+def test_evidence_that_the_run_tampered_with_is_a_claim_for_a_person_to_look_at() -> None:
     verify = lambda claim: stale("you changed the tests", test_changes=["t.py"])  # noqa: E731
     state = run(start(), model=ScriptedModel([says("done")]), stop=None, verify=verify)
     assert (state.status, state.reason, state.verified) == ("unverified", "claimed", False)
@@ -206,7 +208,7 @@ def test_B29_evidence_that_the_run_tampered_with_is_a_claim_for_a_person_to_look
     assert (state.reason, verdicts(state)) == ("verified", ["stale", "pass"])
 
 
-def test_B29_a_claim_in_the_words_of_a_sub_agent_is_checked_like_any_other(ledger: Any) -> None:
+def test_a_claim_in_the_words_of_a_sub_agent_is_checked_like_any_other(ledger: Ledger) -> None:
     child = ScriptedModel([says('{"status": "success", "verified": true}')])
     research = subagent("research", "Ask.", model=child, tools=[], stop=MaxTurns(3))
     model = ScriptedModel(
@@ -231,7 +233,7 @@ def test_a_cancellation_during_a_check_ends_the_run_resumably_and_records_no_ver
     assert (state.reason, len(model.requests)) == ("verified", 1)
 
 
-def test_what_a_verifier_spends_is_in_the_total_of_the_run(price: Any) -> None:
+def test_what_a_verifier_spends_is_in_the_total_of_the_run(price: Price) -> None:
     def verify(claim: Claim) -> bool:
         claim.charge(Usage(500, 10), Decimal("0.0006"))
         return True

@@ -67,7 +67,7 @@ def go(model: Model, state: RunState | None = None, **given: Any) -> RunState:
 
 @pytest.mark.parametrize("dialect", PROTOCOLS)
 @pytest.mark.parametrize("stream", [True, False])
-def test_C06a_a_budget_ends_a_run_though_no_reply_ever_says_what_it_used(
+def test_a_budget_ends_a_run_though_no_reply_ever_says_what_it_used(
     server: Server, dialect: str, stream: bool
 ) -> None:
     run_key = f"missing-{dialect}-{stream}"
@@ -81,7 +81,7 @@ def test_C06a_a_budget_ends_a_run_though_no_reply_ever_says_what_it_used(
     assert state.output_tokens >= sum(usage.completion_tokens for usage in used if usage)
 
 
-def test_C06a_or_ends_after_the_first_reply_where_usage_is_required(server: Server) -> None:
+def test_or_ends_after_the_first_reply_where_usage_is_required(server: Server) -> None:
     model = make_model("chat", server.url_for("runaway;fault=usage_missing"), stream=True)
     state = go(model, stop=MaxTurns(40), settings=Settings(usage="require"))
     assert (state.reason, len(state.turns)) == ("usage_unknown", 1)
@@ -89,7 +89,7 @@ def test_C06a_or_ends_after_the_first_reply_where_usage_is_required(server: Serv
 
 
 @pytest.mark.parametrize("dialect", PROTOCOLS)
-def test_C06b_a_stream_that_is_cut_off_is_charged_for_what_came_and_once(
+def test_a_stream_that_is_cut_off_is_charged_for_what_came_and_once(
     server: Server, dialect: str
 ) -> None:
     signal, pieces = Cancel(), []
@@ -116,7 +116,7 @@ def test_C06b_a_stream_that_is_cut_off_is_charged_for_what_came_and_once(
     assert state.output_tokens == lost.usage.completion_tokens + turn.usage.completion_tokens
 
 
-def test_C06_an_evaluator_that_is_cut_off_is_charged_too(server: Server) -> None:
+def test_an_evaluator_that_is_cut_off_is_charged_too(server: Server) -> None:
     signal = Cancel()
     judge = make_model("chat", server.url_for("drone"), "drone", stream=True)
 

@@ -6,10 +6,12 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     FakeClock,
@@ -107,7 +109,7 @@ def test_no_more_run_at_once_than_the_setting_allows() -> None:
     assert (meeting.most, len(texts(state))) == (2, 6)
 
 
-def test_effects_run_alone_and_in_order_between_the_reads_around_them(ledger: Any) -> None:
+def test_effects_run_alone_and_in_order_between_the_reads_around_them(ledger: Ledger) -> None:
     at_write: list[int] = []
     meeting = Meeting(2)
 
@@ -130,7 +132,7 @@ def test_effects_run_alone_and_in_order_between_the_reads_around_them(ledger: An
     assert texts(state) == ["met 0", "met 1", "wrote 1", "wrote 2", "met 2"]
 
 
-def test_a_limit_on_calls_is_kept_exactly_among_parallel_reads(ledger: Any) -> None:
+def test_a_limit_on_calls_is_kept_exactly_among_parallel_reads(ledger: Ledger) -> None:
     batch = calls(*[(f"c{n}", "read", {"x": n}) for n in range(8)])
     model = ScriptedModel([batch, says("done")])
     state = run(start(), model=model, tools=[ledger.read], stop=MaxToolCalls(6))
@@ -138,7 +140,7 @@ def test_a_limit_on_calls_is_kept_exactly_among_parallel_reads(ledger: Any) -> N
     assert [call.call.id for call in state.pending] == ["c6", "c7"]
 
 
-def test_equal_reads_of_one_reply_are_run_once_where_results_are_cached(ledger: Any) -> None:
+def test_equal_reads_of_one_reply_are_run_once_where_results_are_cached(ledger: Ledger) -> None:
     batch = calls(*[(f"c{n}", "read", {"x": 1}) for n in range(3)])
     model = ScriptedModel([batch, says("done")])
     switches = Settings(dedupe="read_only")
@@ -147,8 +149,8 @@ def test_equal_reads_of_one_reply_are_run_once_where_results_are_cached(ledger: 
 
 
 @pytest.mark.parametrize("errors", ["fatal", "instructive"])
-def test_C23_a_sibling_that_raises_loses_nobodys_result_side_by_side(
-    ledger: Any, errors: Any, check: Callable[..., None], price: Any
+def test_a_sibling_that_raises_loses_nobodys_result_side_by_side(
+    ledger: Ledger, errors: Any, check: Callable[..., None], price: Any
 ) -> None:
     meeting, trace = Meeting(2), ListTrace()
 
@@ -174,7 +176,7 @@ def test_C23_a_sibling_that_raises_loses_nobodys_result_side_by_side(
 
 
 def test_a_store_that_fails_ends_the_siblings_and_is_what_the_caller_sees(
-    ledger: Any,
+    ledger: Ledger,
 ) -> None:
     ended = threading.Event()
 
@@ -210,9 +212,6 @@ def test_a_store_that_fails_ends_the_siblings_and_is_what_the_caller_sees(
     assert ended.is_set()
 
 
-# B21
-
-
 class Charge:
     """Charges, and then the answer is lost."""
 
@@ -237,7 +236,7 @@ LOST = [
 
 
 @pytest.mark.parametrize("error", LOST)
-def test_B21_an_effect_whose_answer_is_lost_happens_once_and_is_unknown(
+def test_an_effect_whose_answer_is_lost_happens_once_and_is_unknown(
     error: BaseException,
 ) -> None:
     charge = Charge(error)
@@ -258,7 +257,7 @@ def test_B21_an_effect_whose_answer_is_lost_happens_once_and_is_unknown(
     assert (state.status, len(charge.keys)) == (Status.COMPLETED, 1)
 
 
-def test_B21_an_approval_for_the_run_does_not_cover_a_repeat_of_what_nobody_knows() -> None:
+def test_an_approval_for_the_run_does_not_cover_a_repeat_of_what_nobody_knows() -> None:
     charge = Charge(TimeoutError())
     script = [calls((f"{n}", "charge", {"eur": 5})) for n in range(2)]
     model = ScriptedModel([*script, says("ok")])
@@ -283,7 +282,7 @@ def test_B21_an_approval_for_the_run_does_not_cover_a_repeat_of_what_nobody_know
         ({"read_only": True}, FatalToolError("stop"), 1),
     ],
 )
-def test_B21_a_tool_is_tried_again_only_where_no_effect_can_happen_twice(
+def test_a_tool_is_tried_again_only_where_no_effect_can_happen_twice(
     declared: Any, error: BaseException, tries: int
 ) -> None:
     charge, clock = Charge(error), FakeClock(0)
@@ -294,7 +293,7 @@ def test_B21_a_tool_is_tried_again_only_where_no_effect_can_happen_twice(
     assert (clock.now > 0) is (tries > 1)
 
 
-def test_B21_tries_end_with_success_and_at_the_limit_on_calls() -> None:
+def test_tries_end_with_success_and_at_the_limit_on_calls() -> None:
     attempts: list[int] = []
 
     @tool(read_only=True, retries=5)
@@ -316,10 +315,7 @@ def test_B21_tries_end_with_success_and_at_the_limit_on_calls() -> None:
     assert (len(attempts), results(state)) == (2, [("a", "error")])
 
 
-# B23
-
-
-def test_B23_reused_ids_are_four_calls_each_with_its_own_result(ledger: Any) -> None:
+def test_reused_ids_are_four_calls_each_with_its_own_result(ledger: Ledger) -> None:
     @tool(read_only=True)
     def search(q: str) -> str:
         """Search."""
@@ -342,10 +338,7 @@ def test_B23_reused_ids_are_four_calls_each_with_its_own_result(ledger: Any) -> 
         assert sent[: len(earlier)] == earlier, "what was sent once is sent the same again"
 
 
-# B27
-
-
-def test_B27a_a_huge_result_is_cut_where_it_is_sent_and_whole_on_disk(tmp_path: Any) -> None:
+def test_a_huge_result_is_cut_where_it_is_sent_and_whole_on_disk(tmp_path: Path) -> None:
     huge = "".join(f"line {n}\n" for n in range(200_000))
 
     @tool(read_only=True)
@@ -365,7 +358,7 @@ def test_B27a_a_huge_result_is_cut_where_it_is_sent_and_whole_on_disk(tmp_path: 
     assert model.requests[1] == model.requests[2][: len(model.requests[1])]
 
 
-def test_B27bc_broken_unicode_in_a_result_is_mended_before_it_is_stored() -> None:
+def test_broken_unicode_in_a_result_is_mended_before_it_is_stored() -> None:
     @tool(read_only=True)
     def cat() -> str:
         """Text with half a pair, as a careless cut leaves it."""
@@ -379,7 +372,7 @@ def test_B27bc_broken_unicode_in_a_result_is_mended_before_it_is_stored() -> Non
     assert sent.startswith("smile \ufffd")
 
 
-def test_B27d_broken_unicode_in_arguments_and_in_what_the_user_says_is_mended() -> None:
+def test_broken_unicode_in_arguments_and_in_what_the_user_says_is_mended() -> None:
     got: list[str] = []
 
     @tool
@@ -402,7 +395,7 @@ def test_B27d_broken_unicode_in_arguments_and_in_what_the_user_says_is_mended() 
 
 
 @pytest.mark.parametrize("status", [400, 413])
-def test_B27efg_a_prompt_that_is_too_long_is_a_stop_of_its_own_and_resumable(
+def test_a_prompt_that_is_too_long_is_a_stop_of_its_own_and_resumable(
     status: int,
 ) -> None:
     error = ModelError("too long", status=status, code="context_length_exceeded")
@@ -410,9 +403,6 @@ def test_B27efg_a_prompt_that_is_too_long_is_a_stop_of_its_own_and_resumable(
     state = run(start(), model=model, stop=CAP)
     assert (state.status, state.reason) == ("context_exceeded", "context_window")
     assert run(state, model=model, stop=CAP).status is Status.COMPLETED
-
-
-# CX05
 
 
 def finish(**declared: Any) -> Tool:
@@ -431,8 +421,8 @@ def both(first: Any, *more: Any) -> ModelReply:
     return calls(first, DONE, *more)
 
 
-def test_CX05_work_and_done_in_one_reply_happen_in_that_order(
-    ledger: Any, check: Callable[..., None], price: Any
+def test_work_and_done_in_one_reply_happen_in_that_order(
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     model, trace = ScriptedModel([both(("a", "write", {"x": 1}))]), ListTrace()
     state = run(
@@ -444,7 +434,7 @@ def test_CX05_work_and_done_in_one_reply_happen_in_that_order(
     check(state, model, trace)
 
 
-def test_CX05_done_is_refused_where_the_work_before_it_failed(ledger: Any) -> None:
+def test_done_is_refused_where_the_work_before_it_failed(ledger: Ledger) -> None:
     @tool
     def write(x: int) -> str:
         """Fail."""
@@ -457,7 +447,7 @@ def test_CX05_done_is_refused_where_the_work_before_it_failed(ledger: Any) -> No
     assert (state.status, state.answer) == (Status.COMPLETED, "it failed")
 
 
-def test_CX05_done_waits_for_the_approval_of_what_comes_before_it(ledger: Any) -> None:
+def test_done_waits_for_the_approval_of_what_comes_before_it(ledger: Ledger) -> None:
     tools = [ledger.write(needs_approval=True), finish(read_only=True)]
     model = ScriptedModel([both(("a", "write", {"x": 1})), says("declined")])
     state = run(start(), model=model, tools=tools, stop=CAP)
@@ -469,7 +459,7 @@ def test_CX05_done_waits_for_the_approval_of_what_comes_before_it(ledger: Any) -
     assert (state.answer, results(state)) == ("declined", [("a", "denied"), ("b", "error")])
 
 
-def test_CX05_what_was_asked_for_after_done_is_not_done(ledger: Any) -> None:
+def test_what_was_asked_for_after_done_is_not_done(ledger: Ledger) -> None:
     model = ScriptedModel([calls(DONE, ("c", "write", {"x": 1})), says("hello")])
     tools = [ledger.write(), finish()]
     state = run(start(), model=model, tools=tools, stop=CAP)
@@ -480,10 +470,7 @@ def test_CX05_what_was_asked_for_after_done_is_not_done(ledger: Any) -> None:
     assert problems(model.requests[1]) == []
 
 
-# CX01
-
-
-def test_CX01_a_typo_is_told_with_near_names_and_the_run_goes_on(ledger: Any) -> None:
+def test_a_typo_is_told_with_near_names_and_the_run_goes_on(ledger: Ledger) -> None:
     script = [calls(("a", "raed", {"x": 1})), calls(("b", "read", {"x": 1})), says("done")]
     state = run(start(), model=ScriptedModel(script), tools=[ledger.read], stop=CAP)
     assert "Did you mean read?" in texts(state)[0]
@@ -493,7 +480,7 @@ def test_CX01_a_typo_is_told_with_near_names_and_the_run_goes_on(ledger: Any) ->
     )
 
 
-def test_CX01_a_permanent_error_says_so_and_the_same_call_is_not_run_again() -> None:
+def test_a_permanent_error_says_so_and_the_same_call_is_not_run_again() -> None:
     runs: list[int] = []
 
     @tool(read_only=True)

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     Cancel,
     ListTrace,
     MaxTurns,
+    Price,
     RunState,
     Settings,
     Status,
@@ -69,7 +71,7 @@ def test_cancelled_before_the_start_makes_no_request() -> None:
     assert (state.status, state.reason, model.requests) == ("interrupted", "never mind", [])
 
 
-def test_a_cancelled_run_goes_on_when_asked_to(ledger: Any) -> None:
+def test_a_cancelled_run_goes_on_when_asked_to(ledger: Ledger) -> None:
     cancel, model = Cancel(), ScriptedModel([says("x")])
     cancel.set()
     state = run(start(), model=model, stop=None, cancel=cancel)
@@ -93,13 +95,13 @@ def test_a_child_signal_hears_its_parent_and_not_the_other_way_round() -> None:
     assert (one.reason, two.reason, closed.reason) == ("timed out", "stop", None)
 
 
-# C21: five kinds of tools, and what is told of each
+# Five kinds of tools, and what is told of each
 
 
 class Variants:
     """One `slow_write` per way of heeding the signal; `started` is set when it runs."""
 
-    def __init__(self, ledger: Any) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.started = threading.Event()
         self.release = threading.Event()
@@ -159,8 +161,8 @@ class Variants:
 
 
 @pytest.mark.parametrize("kind", ["async", "polling", "deaf", "process"])
-def test_C21_stop_reaches_the_tool_and_what_it_did_is_told(
-    ledger: Any, check: Callable[..., None], price: Any, kind: str
+def test_stop_reaches_the_tool_and_what_it_did_is_told(
+    ledger: Ledger, check: Callable[..., None], price: Price, kind: str
 ) -> None:
     variants, cancel, trace = Variants(ledger), Cancel(), ListTrace()
     wanted = [("a", "slow_write", {"s": 2}), ("b", "write", {"x": 2})]
@@ -202,7 +204,7 @@ def wait_for(fact: Callable[[], bool], seconds: float = 5) -> None:
         threading.Event().wait(0.005)
 
 
-def test_C21_stop_reaches_the_tool_of_a_sub_agent(ledger: Any) -> None:
+def test_stop_reaches_the_tool_of_a_sub_agent(ledger: Ledger) -> None:
     variants, cancel, trace = Variants(ledger), Cancel(), ListTrace()
     child = ScriptedModel([calls(("x", "slow_write", {"s": 1}))], name="child")
     research = subagent(
@@ -228,10 +230,7 @@ def test_C21_stop_reaches_the_tool_of_a_sub_agent(ledger: Any) -> None:
     ]
 
 
-# B11
-
-
-def test_B11_after_a_cancel_the_next_message_finds_every_call_answered_once(ledger: Any) -> None:
+def test_after_a_cancel_the_next_message_finds_every_call_answered_once(ledger: Ledger) -> None:
     variants, cancel = Variants(ledger), Cancel()
     model = ScriptedModel(
         [calls(("a", "read", {"x": 1}), ("b", "slow_write", {"s": 1})), says("hello")]
@@ -247,8 +246,8 @@ def test_B11_after_a_cancel_the_next_message_finds_every_call_answered_once(ledg
     assert (user.role, user.content) == ("user", "hi")
 
 
-def test_B11_a_state_saved_in_the_middle_of_a_turn_is_repaired_when_it_is_opened(
-    ledger: Any,
+def test_a_state_saved_in_the_middle_of_a_turn_is_repaired_when_it_is_opened(
+    ledger: Ledger,
 ) -> None:
     saved: list[str] = []
 
@@ -270,7 +269,7 @@ def test_B11_a_state_saved_in_the_middle_of_a_turn_is_repaired_when_it_is_opened
     assert "may have taken effect" in (sent[3].content or "")
 
 
-# B17: Stop at any moment
+# Stop at any moment
 
 
 class Deaf:
@@ -290,8 +289,8 @@ class Deaf:
         return None
 
 
-def test_B17_stop_while_the_first_byte_is_waited_for_ends_the_run_and_charges_the_prompt(
-    price: Any,
+def test_stop_while_the_first_byte_is_waited_for_ends_the_run_and_charges_the_prompt(
+    price: Price,
 ) -> None:
     model, cancel = Deaf(), Cancel()
     began = time.monotonic()
@@ -305,7 +304,7 @@ def test_B17_stop_while_the_first_byte_is_waited_for_ends_the_run_and_charges_th
     assert state.request is None
 
 
-def test_B17_stop_while_an_approval_is_pending_answers_the_call(ledger: Any) -> None:
+def test_stop_while_an_approval_is_pending_answers_the_call(ledger: Ledger) -> None:
     tools = [ledger.write(needs_approval=True)]
     model = ScriptedModel([calls(("a", "write", {"x": 1}))])
     state = run(start(), model=model, tools=tools, stop=None)
@@ -316,7 +315,7 @@ def test_B17_stop_while_an_approval_is_pending_answers_the_call(ledger: Any) -> 
     assert (ledger.done, len(model.requests)) == ([], 1)
 
 
-def test_B17_the_task_that_runs_the_loop_may_be_cancelled_too(ledger: Any) -> None:
+def test_the_task_that_runs_the_loop_may_be_cancelled_too(ledger: Ledger) -> None:
     variants, trace = Variants(ledger), ListTrace()
     state = start()
     model = ScriptedModel([calls(("a", "slow_write", {"s": 1}))])
@@ -336,7 +335,7 @@ def test_B17_the_task_that_runs_the_loop_may_be_cancelled_too(ledger: Any) -> No
     assert sum(isinstance(e, RunStopped) for e in trace.events) == 1
 
 
-def test_B17_ctrl_c_ends_the_run_as_cancelled_and_is_then_raised(ledger: Any) -> None:
+def test_ctrl_c_ends_the_run_as_cancelled_and_is_then_raised(ledger: Ledger) -> None:
     state = start()
 
     @tool
@@ -354,7 +353,7 @@ def test_B17_ctrl_c_ends_the_run_as_cancelled_and_is_then_raised(ledger: Any) ->
     assert outcomes(state) == [("a", "cancelled")]
 
 
-# B17: processes
+# Processes
 
 
 def members(group_of: int) -> list[int]:
@@ -383,7 +382,7 @@ LEADER = "echo $$; "
         ("sleep 600 & echo hi", False),
     ],
 )
-def test_B17_a_process_ends_in_time_with_its_whole_group_and_keeps_its_output(
+def test_a_process_ends_in_time_with_its_whole_group_and_keeps_its_output(
     script: str, timed_out: bool
 ) -> None:
     began = time.monotonic()
@@ -395,7 +394,7 @@ def test_B17_a_process_ends_in_time_with_its_whole_group_and_keeps_its_output(
     wait_for(lambda: members(int(leader)) == [])
 
 
-def test_B17_a_cancelled_process_keeps_its_output_and_leaves_nothing() -> None:
+def test_a_cancelled_process_keeps_its_output_and_leaves_nothing() -> None:
     cancel = Cancel()
     timer = threading.Timer(0.2, cancel.set)
     timer.start()
@@ -429,7 +428,7 @@ def test_a_process_that_floods_is_ended_and_its_output_says_so() -> None:
     assert len(done.output) < 150
 
 
-def test_a_rejected_call_stays_rejected_when_the_run_is_cancelled(ledger: Any) -> None:
+def test_a_rejected_call_stays_rejected_when_the_run_is_cancelled(ledger: Ledger) -> None:
     tools = [ledger.write(needs_approval=True)]
     model = ScriptedModel([calls(("a", "write", {"x": 1}), ("b", "write", {"x": 2}))])
     state = reject(run(start(), model=model, tools=tools, stop=None), "b", "no")

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     FatalToolError,
     ListTrace,
     MaxTurns,
     PermanentToolError,
+    Price,
     RunState,
     Settings,
     Status,
@@ -149,12 +151,9 @@ def test_what_a_tool_returns_becomes_text(value: Any, text: str, outcome: str) -
     assert RunState.from_json(state.to_json()) == state
 
 
-# C23
-
-
 @pytest.mark.parametrize("errors", ["instructive", "fatal"])
-def test_C23_a_failing_sibling_loses_nobodys_result(
-    ledger: Any, check: Callable[..., None], price: Any, errors: Any
+def test_a_failing_sibling_loses_nobodys_result(
+    ledger: Ledger, check: Callable[..., None], price: Price, errors: Any
 ) -> None:
     wanted = [("a", "write", {"x": 1}), ("b", "boom", {}), ("c", "write", {"x": 3})]
     model, trace = ScriptedModel([calls(*wanted), says("done")]), ListTrace()
@@ -178,9 +177,6 @@ def test_C23_a_failing_sibling_loses_nobodys_result(
         assert (state.status, len(model.requests), ledger.done) == (Status.COMPLETED, 2, [1, 3])
 
 
-# B22
-
-
 @tool(needs_approval=True)
 def search(q: str) -> str:
     """Search."""
@@ -193,7 +189,7 @@ def edit(files: list[dict[str, int]]) -> str:
     return "edited"
 
 
-def test_B22_what_cannot_be_run_is_answered_in_words_and_nobody_is_asked() -> None:
+def test_what_cannot_be_run_is_answered_in_words_and_nobody_is_asked() -> None:
     wanted = [
         ("a", "serch", {}),
         ("b", "search", '{"q": '),
@@ -228,7 +224,7 @@ def test_B22_what_cannot_be_run_is_answered_in_words_and_nobody_is_asked() -> No
     assert "'q' is a required property" in i
 
 
-def test_B22_bad_arguments_for_ever_end_at_the_cap_with_nothing_run(
+def test_bad_arguments_for_ever_end_at_the_cap_with_nothing_run(
     check: Callable[..., None], price: Any
 ) -> None:
     model, trace = ScriptedModel(lambda n, _: calls((f"c{n}", "search", '{"q": '))), ListTrace()
@@ -237,7 +233,7 @@ def test_B22_bad_arguments_for_ever_end_at_the_cap_with_nothing_run(
     check(state, model, trace)
 
 
-def test_no_arguments_at_all_are_an_empty_object(ledger: Any) -> None:
+def test_no_arguments_at_all_are_an_empty_object(ledger: Ledger) -> None:
     model = ScriptedModel([calls(("a", "read", "")), says("done")])
     state = run(start(), model=model, tools=[ledger.read], stop=MaxTurns(5))
     assert outcomes(state) == ["ok"]
@@ -311,7 +307,7 @@ def twice(name: str, **declared: Any) -> ScriptedModel:
     ],
 )
 def test_dedupe_saves_the_execution_and_answers_under_the_new_call(
-    ledger: Any, name: str, dedupe: Any, runs: int
+    ledger: Ledger, name: str, dedupe: Any, runs: int
 ) -> None:
     model, tools = twice(name), [ledger.read, ledger.write()]
     state = run(
@@ -323,7 +319,7 @@ def test_dedupe_saves_the_execution_and_answers_under_the_new_call(
     assert len(model.requests) == 3
 
 
-def test_any_write_makes_cached_reads_stale_and_errors_are_never_cached(ledger: Any) -> None:
+def test_any_write_makes_cached_reads_stale_and_errors_are_never_cached(ledger: Ledger) -> None:
     failures: list[int] = []
 
     @tool(read_only=True)
@@ -350,7 +346,7 @@ def test_any_write_makes_cached_reads_stale_and_errors_are_never_cached(ledger: 
     assert len(failures) == 2
 
 
-def test_the_cache_is_known_after_a_resume_and_polls_are_never_cached(ledger: Any) -> None:
+def test_the_cache_is_known_after_a_resume_and_polls_are_never_cached(ledger: Ledger) -> None:
     polls: list[int] = []
 
     @tool(read_only=True, polling=True)

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 from msgspec.structs import replace
 
 from fakeprovider_harness import (
@@ -57,10 +58,7 @@ def again(n: int, _: Any) -> ModelReply:
     return calls((f"c{n}", "bash", {"cmd": "install x"}))
 
 
-# B01
-
-
-def test_B01_the_same_call_for_ever_is_nudged_after_three_and_stopped_after_four(
+def test_the_same_call_for_ever_is_nudged_after_three_and_stopped_after_four(
     check: Callable[..., None], price: Any
 ) -> None:
     model, trace = ScriptedModel(again), ListTrace()
@@ -75,7 +73,7 @@ def test_B01_the_same_call_for_ever_is_nudged_after_three_and_stopped_after_four
     check(state, model, trace)
 
 
-def test_B01_without_a_nudge_it_is_stopped_after_three_and_with_neither_at_the_cap() -> None:
+def test_without_a_nudge_it_is_stopped_after_three_and_with_neither_at_the_cap() -> None:
     model = ScriptedModel(again)
     state = run(start(), model=model, tools=[bash], stop=CAP | RepeatedCalls(3, nudge=False))
     assert len(model.requests) == 3
@@ -84,7 +82,7 @@ def test_B01_without_a_nudge_it_is_stopped_after_three_and_with_neither_at_the_c
     assert (len(model.requests), state.reason) == (300, "max_turns")
 
 
-def test_B01_the_hand_over_says_what_was_asked_and_what_came() -> None:
+def test_the_hand_over_says_what_was_asked_and_what_came() -> None:
     state = run(start(), model=ScriptedModel(again), tools=[bash], stop=CAP | RepeatedCalls(3))
     assert state.stop is not None
     assert (state.stop.evidence["tools"], state.stop.evidence["period"]) == (["bash"], 1)
@@ -98,7 +96,7 @@ def test_B01_the_hand_over_says_what_was_asked_and_what_came() -> None:
     }
 
 
-def test_B01_a_person_who_takes_it_up_gives_it_a_fresh_start() -> None:
+def test_a_person_who_takes_it_up_gives_it_a_fresh_start() -> None:
     model = ScriptedModel(lambda n, _: again(n, _) if n < 5 else says("done"))
     stop = CAP | RepeatedCalls(3)
     state = run(start(), model=model, tools=[bash], stop=stop)
@@ -107,7 +105,7 @@ def test_B01_a_person_who_takes_it_up_gives_it_a_fresh_start() -> None:
     assert (state.status, nudges(state)) == (Status.COMPLETED, [3])
 
 
-def test_B01_the_count_goes_on_over_approvals_and_a_saved_state() -> None:
+def test_the_count_goes_on_over_approvals_and_a_saved_state() -> None:
     gated = dataclasses.replace(bash, needs_approval=True)
     model, stop = ScriptedModel(again), CAP | RepeatedCalls(3)
     state = start()
@@ -119,15 +117,12 @@ def test_B01_the_count_goes_on_over_approvals_and_a_saved_state() -> None:
     assert (state.reason, len(model.requests)) == ("repeated_calls", 4)
 
 
-def test_B01_a_new_message_of_the_user_starts_the_count_afresh() -> None:
+def test_a_new_message_of_the_user_starts_the_count_afresh() -> None:
     model, stop = ScriptedModel(again), MaxTurns(2) | RepeatedCalls(2, nudge=False)
     state = run(start(), model=model, tools=[bash], stop=stop)
     assert state.reason == "max_turns"
     state = run(say(state, "and?"), model=model, tools=[bash], stop=MaxTurns(3) | stop.parts[1])
     assert state.reason == "max_turns"
-
-
-# B01's variant, C13
 
 
 def cosmetic(n: int, _: Any) -> ModelReply:
@@ -137,22 +132,19 @@ def cosmetic(n: int, _: Any) -> ModelReply:
     return replace(calls((f"c{n}", "bash", arguments)), text=f"thought {n}")
 
 
-def test_C13_a_field_that_is_declared_cosmetic_hides_no_loop() -> None:
+def test_a_field_that_is_declared_cosmetic_hides_no_loop() -> None:
     declared = dataclasses.replace(bash, cosmetic=("label",))
     model = ScriptedModel(cosmetic)
     state = run(start(), model=model, tools=[declared], stop=CAP | RepeatedCalls(3))
     assert (state.reason, len(model.requests)) == ("repeated_calls", 4)
 
 
-def test_C13_without_the_declaration_the_results_show_that_nothing_is_learnt() -> None:
+def test_without_the_declaration_the_results_show_that_nothing_is_learnt() -> None:
     declared = dataclasses.replace(bash, read_only=True)
     model = ScriptedModel(cosmetic)
     stop = CAP | RepeatedCalls(3) | NoProgress(rounds=3)
     state = run(start(), model=model, tools=[declared], stop=stop)
     assert (state.reason, len(model.requests)) == ("no_progress", 4)
-
-
-# B02, C14
 
 
 def polled(answers: list[str], **declared: Any) -> Tool:
@@ -178,18 +170,18 @@ def completed(script: list[ModelReply], tools: list[Tool], stop: Condition = DET
     return state
 
 
-def test_B02a_C14a_polling_with_changing_answers_is_no_loop() -> None:
+def test_polling_with_changing_answers_is_no_loop() -> None:
     completed(polls(8), [polled([*[f"{n}0%" for n in range(1, 8)], "done"])])
 
 
-def test_B02b_eighteen_different_calls_in_one_turn_are_no_loop(ledger: Any) -> None:
+def test_eighteen_different_calls_in_one_turn_are_no_loop(ledger: Ledger) -> None:
     batch = calls(*[(f"c{n}", "write", {"x": n}) for n in range(18)])
     state = completed([batch, says("done")], [ledger.write()])
     assert ledger.done == list(range(18))
     assert outcomes(state) == ["ok"] * 18
 
 
-def test_B02c_polling_with_a_pause_between_is_no_loop() -> None:
+def test_polling_with_a_pause_between_is_no_loop() -> None:
     @tool(read_only=True)
     def sleep(s: int) -> str:
         """Wait."""
@@ -212,7 +204,7 @@ def test_B02c_polling_with_a_pause_between_is_no_loop() -> None:
         ({"polling": True, "max_polls": 30}, 21, "answered"),
     ],
 )
-def test_B02d_the_same_answer_trips_unless_the_tool_says_that_it_is_polled(
+def test_the_same_answer_trips_unless_the_tool_says_that_it_is_polled(
     declared: Any, turns: int, reason: str
 ) -> None:
     tools = [polled([*["running"] * 19, "done"], **declared)]
@@ -221,7 +213,7 @@ def test_B02d_the_same_answer_trips_unless_the_tool_says_that_it_is_polled(
     assert (state.reason, len(model.requests)) == (reason, turns)
 
 
-def test_B02e_asking_a_detector_between_steps_changes_nothing() -> None:
+def test_asking_a_detector_between_steps_changes_nothing() -> None:
     detector, state = RepeatedCalls(3), start()
     model = ScriptedModel(again)
     for cap in range(1, 9):
@@ -233,12 +225,12 @@ def test_B02e_asking_a_detector_between_steps_changes_nothing() -> None:
     assert (state.reason, len(state.turns), nudges(state)) == ("repeated_calls", 4, [3])
 
 
-def test_C14b_six_equal_polls_of_a_polling_tool_are_no_loop() -> None:
+def test_six_equal_polls_of_a_polling_tool_are_no_loop() -> None:
     answers = [*["running"] * 5, "done"]
     completed(polls(6), [polled(answers, polling=True)], RepeatedCalls(3))
 
 
-def test_C14c_the_same_tool_for_other_files_is_no_loop() -> None:
+def test_the_same_tool_for_other_files_is_no_loop() -> None:
     @tool
     def edit(file: int) -> str:
         """Edit a file."""
@@ -248,7 +240,7 @@ def test_C14c_the_same_tool_for_other_files_is_no_loop() -> None:
     completed([*script, says("done")], [edit])
 
 
-def test_C14d_testing_and_editing_in_turn_is_no_loop() -> None:
+def test_testing_and_editing_in_turn_is_no_loop() -> None:
     failing = count(20, -1)
 
     @tool
@@ -273,9 +265,6 @@ def test_C14d_testing_and_editing_in_turn_is_no_loop() -> None:
     assert [reading.value for reading in state.readings] == list(range(20, 10, -1))
 
 
-# B03
-
-
 def cycling(*names: str) -> ScriptedModel:
     return ScriptedModel(lambda n, _: calls((f"c{n}", names[n % len(names)], {})))
 
@@ -285,7 +274,7 @@ def constant(name: str) -> Tool:
 
 
 @pytest.mark.parametrize(("names", "turns"), [("ab", 7), ("abc", 10), ("abcde", 16)])
-def test_B03ab_a_cycle_is_stopped_one_turn_after_its_third_round(names: str, turns: int) -> None:
+def test_a_cycle_is_stopped_one_turn_after_its_third_round(names: str, turns: int) -> None:
     model = cycling(*names)
     tools = [constant(name) for name in names]
     state = run(start(), model=model, tools=tools, stop=CAP | RepeatedCalls(3))
@@ -294,7 +283,7 @@ def test_B03ab_a_cycle_is_stopped_one_turn_after_its_third_round(names: str, tur
     assert state.stop.evidence["period"] == len(names)
 
 
-def test_B03c_a_failing_call_between_ever_new_ones_is_stopped(ledger: Any) -> None:
+def test_a_failing_call_between_ever_new_ones_is_stopped(ledger: Ledger) -> None:
     def reply(n: int, _: Any) -> ModelReply:
         name, arguments = ("read", {"x": n}) if n % 2 else ("bash", {"cmd": "make"})
         return calls((f"c{n}", name, arguments))
@@ -312,7 +301,7 @@ def test_B03c_a_failing_call_between_ever_new_ones_is_stopped(ledger: Any) -> No
     assert state.stop.evidence["tools"] == ["bash"]
 
 
-def test_B03d_a_new_note_in_each_call_is_no_progress_where_the_tool_changes_nothing() -> None:
+def test_a_new_note_in_each_call_is_no_progress_where_the_tool_changes_nothing() -> None:
     def submit(note: str) -> str:
         return "Result submitted."
 
@@ -332,7 +321,7 @@ def left_over(state: RunState) -> int:
     return 7
 
 
-def test_B03d_a_measure_of_the_users_own_sees_what_a_tool_does_not_say() -> None:
+def test_a_measure_of_the_users_own_sees_what_a_tool_does_not_say() -> None:
     model = ScriptedModel(lambda n, _: calls((f"c{n}", "bash", {"cmd": f"{n}"})))
     stop = CAP | NoProgress(left_over, rounds=3)
     state = run(start(), model=model, tools=[bash], stop=stop)
@@ -342,7 +331,7 @@ def test_B03d_a_measure_of_the_users_own_sees_what_a_tool_does_not_say() -> None
     assert (state.stop.evidence["left"], len(state.stop.evidence["last_calls"])) == (7, 3)
 
 
-def test_B03e_a_second_trip_after_the_warning_stops_though_the_model_did_something_else() -> None:
+def test_a_second_trip_after_the_warning_stops_though_the_model_did_something_else() -> None:
     script = [*[again(n, None) for n in range(3)], calls(("x", "bash", {"cmd": "ls"}))]
     script += [again(n, None) for n in range(4, 7)]
     model = ScriptedModel([*script, says("never reached")])
@@ -350,14 +339,14 @@ def test_B03e_a_second_trip_after_the_warning_stops_though_the_model_did_somethi
     assert (state.reason, len(model.requests), nudges(state)) == ("repeated_calls", 7, [3])
 
 
-def test_B03f_a_cycle_whose_results_improve_runs_on() -> None:
+def test_a_cycle_whose_results_improve_runs_on() -> None:
     progress = count()
     better = Tool("a", "", {"type": "object", "properties": {}}, lambda: f"{next(progress)} passed")
     script = [calls((f"c{n}", "ab"[n % 2], {})) for n in range(30)]
     completed([*script, says("done")], [better, constant("b")], RepeatedCalls(3))
 
 
-# B25, C15, C25: replies that come to nothing
+# Replies that come to nothing
 
 
 def cut(*wanted: Any, text: str = "") -> ModelReply:
@@ -367,8 +356,8 @@ def cut(*wanted: Any, text: str = "") -> ModelReply:
 HALF = ("c", "write", '{"x": 1')
 
 
-def test_B25a_a_truncated_call_for_ever_stops_after_three_with_nothing_run(
-    ledger: Any, check: Callable[..., None], price: Any
+def test_a_truncated_call_for_ever_stops_after_three_with_nothing_run(
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     model, trace = ScriptedModel(lambda n, _: cut(HALF)), ListTrace()
     state = run(start(), model=model, tools=[ledger.write()], stop=CAP, trace=trace, price=price)
@@ -382,7 +371,7 @@ def test_B25a_a_truncated_call_for_ever_stops_after_three_with_nothing_run(
     check(state, model, trace)
 
 
-def test_B25b_C15c_reasoning_that_never_comes_to_words_is_no_success() -> None:
+def test_reasoning_that_never_comes_to_words_is_no_success() -> None:
     thinking = ModelReply("", finish="length", opaque={"chat": {"reasoning": "hmm"}})
     model = ScriptedModel(lambda n, _: thinking)
     state = run(start(), model=model, stop=CAP)
@@ -393,8 +382,8 @@ def test_B25b_C15c_reasoning_that_never_comes_to_words_is_no_success() -> None:
     assert problems(state.messages) == []
 
 
-def test_B25c_five_thousand_calls_in_a_cut_reply_are_answered_and_none_is_run(
-    ledger: Any,
+def test_five_thousand_calls_in_a_cut_reply_are_answered_and_none_is_run(
+    ledger: Ledger,
 ) -> None:
     flood = cut(*[(f"c{n}", "write", {"x": n}) for n in range(5_000)])
     model = ScriptedModel([flood, says("done")])
@@ -406,22 +395,22 @@ def test_B25c_five_thousand_calls_in_a_cut_reply_are_answered_and_none_is_run(
     assert sum(map(len, texts[1:])) < 5_000 * 20
 
 
-def test_B25d_text_that_is_continued_is_in_the_transcript_once() -> None:
+def test_text_that_is_continued_is_in_the_transcript_once() -> None:
     model = ScriptedModel([says("Hello ", finish="length"), says("world")])
     state = run(start(), model=model, stop=CAP)
     assert [m.content for m in state.messages if m.role == "assistant"] == ["Hello ", "world"]
     assert state.answer == "Hello world"
 
 
-def test_B25e_a_good_reply_between_starts_the_count_afresh(ledger: Any) -> None:
+def test_a_good_reply_between_starts_the_count_afresh(ledger: Ledger) -> None:
     good = calls(("g", "read", {}))
     model = ScriptedModel([cut(HALF), cut(HALF), good, cut(HALF), cut(HALF), says("done")])
     state = run(start(), model=model, tools=[ledger.write(), ledger.read], stop=CAP)
     assert state.status is Status.COMPLETED
 
 
-def test_C15_an_empty_reply_is_nudged_once_and_two_in_a_row_are_never_completed(
-    ledger: Any,
+def test_an_empty_reply_is_nudged_once_and_two_in_a_row_are_never_completed(
+    ledger: Ledger,
 ) -> None:
     read = calls(("a", "read", {}))
     model = ScriptedModel([read, says(""), says("answer")])
@@ -443,8 +432,8 @@ def test_C15_an_empty_reply_is_nudged_once_and_two_in_a_row_are_never_completed(
         (calls(("a", "write", {"x": "1"})), "invalid_args", "'1' is not of type 'integer'"),
     ],
 )
-def test_C25_cut_or_invalid_arguments_are_not_run_and_said_why(
-    ledger: Any, reply: ModelReply, outcome: str, words: str
+def test_cut_or_invalid_arguments_are_not_run_and_said_why(
+    ledger: Ledger, reply: ModelReply, outcome: str, words: str
 ) -> None:
     model = ScriptedModel([reply, says("ok")])
     state = run(start(), model=model, tools=[ledger.write()], stop=CAP)
@@ -453,15 +442,15 @@ def test_C25_cut_or_invalid_arguments_are_not_run_and_said_why(
     assert problems(model.requests[1]) == []
 
 
-def test_C25c_of_a_cut_reply_only_whole_reads_are_run(ledger: Any) -> None:
+def test_of_a_cut_reply_only_whole_reads_are_run(ledger: Ledger) -> None:
     wanted = cut(("a", "write", {"x": 1}), ("b", "read", {"x": 1}), ("c", "read", '{"x": '))
     model = ScriptedModel([wanted, says("ok")])
     state = run(start(), model=model, tools=[ledger.write(), ledger.read], stop=CAP)
     assert (ledger.done, outcomes(state)) == ([], ["skipped", "ok", "skipped"])
 
 
-def test_C25f_B22_the_same_malformed_call_for_ever_is_stopped_after_three(
-    ledger: Any, check: Callable[..., None], price: Any
+def test_the_same_malformed_call_for_ever_is_stopped_after_three(
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     model, trace = ScriptedModel(lambda n, _: calls(HALF)), ListTrace()
     stop = CAP | MalformedCalls(3)
@@ -471,7 +460,7 @@ def test_C25f_B22_the_same_malformed_call_for_ever_is_stopped_after_three(
     check(state, model, trace)
 
 
-def test_a_tool_that_always_fails_is_stopped_and_one_that_recovers_is_not(ledger: Any) -> None:
+def test_a_tool_that_always_fails_is_stopped_and_one_that_recovers_is_not(ledger: Ledger) -> None:
     @tool
     def boom(n: int) -> str:
         """Fail, unless n is a multiple of three."""
@@ -494,10 +483,7 @@ def test_a_tool_that_always_fails_is_stopped_and_one_that_recovers_is_not(ledger
     )
 
 
-# CX06
-
-
-def test_CX06_words_to_stop_at_count_only_where_the_model_says_them(ledger: Any) -> None:
+def test_words_to_stop_at_count_only_where_the_model_says_them(ledger: Ledger) -> None:
     task = "Say DONE when you are done.\nDONE"
     talk = replace(calls(("a", "read", {})), text="I will say DONE when I am done.")
     quote = replace(calls(("b", "read", {})), text="> DONE\n```\nDONE\n```")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     ActiveTime,
@@ -19,6 +20,7 @@ from fakeprovider_harness import (
     ListTrace,
     MaxToolCalls,
     MaxTurns,
+    Price,
     RunState,
     Settings,
     Status,
@@ -45,8 +47,8 @@ def reads(n: int) -> Any:
     return calls((f"c{n}", "read", {"x": n}))
 
 
-def test_C01_a_limit_loses_no_work_and_the_run_goes_on_from_there(
-    ledger: Any, price: Any, check: Callable[..., None]
+def test_a_limit_loses_no_work_and_the_run_goes_on_from_there(
+    ledger: Ledger, price: Price, check: Callable[..., None]
 ) -> None:
     model, trace = ScriptedModel([reads(0), reads(1), reads(2), says("done")]), ListTrace()
     state = run(
@@ -63,7 +65,7 @@ def test_C01_a_limit_loses_no_work_and_the_run_goes_on_from_there(
     check(state, model, trace)
 
 
-def test_C01_a_transcript_handed_on_answers_the_open_call_in_words(ledger: Any) -> None:
+def test_a_transcript_handed_on_answers_the_open_call_in_words(ledger: Ledger) -> None:
     model = ScriptedModel([reads(0), reads(1)])
     state = close(run(start(), model=model, tools=[ledger.read], stop=MaxTurns(2)))
     assert problems(state.messages) == []
@@ -71,14 +73,14 @@ def test_C01_a_transcript_handed_on_answers_the_open_call_in_words(ledger: Any) 
     assert state.messages[-1].outcome == "not_started"
 
 
-def test_C02_a_cap_of_three_is_three_requests_and_two_tool_runs(ledger: Any) -> None:
+def test_a_cap_of_three_is_three_requests_and_two_tool_runs(ledger: Ledger) -> None:
     model = ScriptedModel(lambda n, _: reads(n))
     state = run(start(), model=model, tools=[ledger.read], stop=MaxTurns(3))
     assert (len(model.requests), state.tool_runs, state.reason) == (3, 2, "max_turns")
     assert [call.call.id for call in state.pending] == ["c2"]
 
 
-def test_C02_done_on_the_last_permitted_turn_is_completed(ledger: Any) -> None:
+def test_done_on_the_last_permitted_turn_is_completed(ledger: Ledger) -> None:
     model = ScriptedModel([reads(0), says("done")])
     state = run(start(), model=model, tools=[ledger.read], stop=MaxTurns(2))
     assert (state.status, state.reason) == (Status.COMPLETED, "answered")
@@ -87,8 +89,8 @@ def test_C02_done_on_the_last_permitted_turn_is_completed(ledger: Any) -> None:
 BURST = calls(*[(f"c{n}", "write", {"x": n}) for n in range(8)])
 
 
-def test_C03_stop_runs_exactly_the_prefix_and_the_rest_is_answered_on_hand_over(
-    ledger: Any,
+def test_stop_runs_exactly_the_prefix_and_the_rest_is_answered_on_hand_over(
+    ledger: Ledger,
 ) -> None:
     model = ScriptedModel([BURST, says("done")])
     tools = [ledger.write()]
@@ -103,7 +105,7 @@ def test_C03_stop_runs_exactly_the_prefix_and_the_rest_is_answered_on_hand_over(
 
 
 @pytest.mark.parametrize(("over", "ran"), [("skip", 6), ("reject", 0)])
-def test_C03_skip_and_reject_answer_in_words_and_go_on(ledger: Any, over: Any, ran: int) -> None:
+def test_skip_and_reject_answer_in_words_and_go_on(ledger: Ledger, over: Any, ran: int) -> None:
     model = ScriptedModel([BURST, says("done")])
     state = run(start(), model=model, tools=[ledger.write()], stop=MaxToolCalls(6, over))
     assert ledger.done == list(range(ran))
@@ -120,7 +122,7 @@ def thinking(clock: FakeClock, script: list[Any]) -> ScriptedModel:
     return ScriptedModel(reply)
 
 
-def test_C10_time_that_a_person_thinks_is_not_active_time(ledger: Any) -> None:
+def test_time_that_a_person_thinks_is_not_active_time(ledger: Ledger) -> None:
     clock, trace = FakeClock(), ListTrace()
     model = thinking(clock, [calls(("c0", "write", {"x": 1})), says("done")])
     tools = [ledger.write(needs_approval=True)]
@@ -135,8 +137,8 @@ def test_C10_time_that_a_person_thinks_is_not_active_time(ledger: Any) -> None:
     assert resumed.waited == 36_000
 
 
-def test_C10_an_absolute_deadline_that_passed_meanwhile_keeps_the_call_from_running(
-    ledger: Any,
+def test_an_absolute_deadline_that_passed_meanwhile_keeps_the_call_from_running(
+    ledger: Ledger,
 ) -> None:
     clock = FakeClock()
     model = thinking(clock, [calls(("c0", "write", {"x": 1})), says("done")])
@@ -150,8 +152,8 @@ def test_C10_an_absolute_deadline_that_passed_meanwhile_keeps_the_call_from_runn
     assert "stopped by deadline" in (state.messages[-1].content or "")
 
 
-def test_C11_a_hung_tool_times_out_though_it_reports_progress(
-    ledger: Any, check: Callable[..., None], price: Any
+def test_a_hung_tool_times_out_though_it_reports_progress(
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     released = threading.Event()
     trace = ListTrace()
@@ -191,7 +193,7 @@ def test_C11_a_hung_tool_times_out_though_it_reports_progress(
     assert [type(event).__name__ for event in trace.events[silent:]] == ["LateEffect"]
 
 
-def test_C11_the_process_ends_though_a_tool_hangs_in_its_thread() -> None:
+def test_the_process_ends_though_a_tool_hangs_in_its_thread() -> None:
     program = """
 import threading
 from fakeprovider_harness import MaxTurns, RunState, Settings, run, tool
@@ -214,8 +216,8 @@ print(state.status)
     assert (done.stdout, done.stderr, done.returncode) == ("completed\n", "", 0)
 
 
-def test_C11_an_async_tool_that_swallows_its_cancellation_does_not_keep_the_run(
-    ledger: Any,
+def test_an_async_tool_that_swallows_its_cancellation_does_not_keep_the_run(
+    ledger: Ledger,
 ) -> None:
     @tool(timeout=0.05)
     async def stubborn() -> str:

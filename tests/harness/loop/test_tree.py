@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     ListTrace,
     MaxCost,
     MaxTokens,
     MaxTurns,
+    Price,
     RunState,
     Settings,
     Status,
@@ -54,10 +57,7 @@ def results(state: RunState) -> list[tuple[str | None, str | None]]:
     return [(m.outcome, m.content) for m in state.messages if m.role == "tool"]
 
 
-# B06
-
-
-def test_B06_ten_requests_are_ten_in_the_whole_tree(ledger: Any, price: Any) -> None:
+def test_ten_requests_are_ten_in_the_whole_tree(ledger: Ledger, price: Price) -> None:
     def child_reply(n: int, messages: Any) -> ModelReply:
         turn = turn_of(messages)
         return calls((f"c{n}", "read", {"x": n})) if turn < 8 else says("found")
@@ -82,7 +82,7 @@ def test_B06_ten_requests_are_ten_in_the_whole_tree(ledger: Any, price: Any) -> 
     assert problems(state.messages) == []
 
 
-def test_B06_a_limit_of_the_run_alone_does_not_count_its_sub_agents(ledger: Any) -> None:
+def test_a_limit_of_the_run_alone_does_not_count_its_sub_agents(ledger: Ledger) -> None:
     child = ScriptedModel(lambda n, m: calls((f"c{n}", "read", {"x": n})) if turn_of(m) < 8
                           else says("found"), name="child")  # fmt: skip
     model = ScriptedModel([spawn(0), spawn(1), says("done")])
@@ -90,7 +90,7 @@ def test_B06_a_limit_of_the_run_alone_does_not_count_its_sub_agents(ledger: Any)
     assert (state.status, len(state.turns), state.tree_turns) == (Status.COMPLETED, 3, 21)
 
 
-def test_B06_three_children_at_once_do_not_pass_the_limit_together(ledger: Any) -> None:
+def test_three_children_at_once_do_not_pass_the_limit_together(ledger: Ledger) -> None:
     child = ScriptedModel(lambda n, _: calls((f"c{n}", "read", {"x": n})), name="child")
     model = ScriptedModel([spawn(0, 3), says("done")])
     state = run(
@@ -105,7 +105,7 @@ def test_B06_three_children_at_once_do_not_pass_the_limit_together(ledger: Any) 
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_B06_an_agent_that_only_spawns_is_told_that_it_may_not(times: int) -> None:
+def test_an_agent_that_only_spawns_is_told_that_it_may_not(times: int) -> None:
     """The default is one level: what an agent starts may not start agents itself."""
 
     def breed(n: int, messages: Any) -> ModelReply:
@@ -122,7 +122,7 @@ def test_B06_an_agent_that_only_spawns_is_told_that_it_may_not(times: int) -> No
     assert all("Do the work yourself" in (m.content or "") for m in refused)
 
 
-def test_B06_a_budget_above_ends_a_runaway_below_within_one_turn(ledger: Any, price: Any) -> None:
+def test_a_budget_above_ends_a_runaway_below_within_one_turn(ledger: Ledger, price: Price) -> None:
     child = ScriptedModel(lambda n, _: calls((f"c{n}", "read", {"x": n})), name="child")
     model, trace = ScriptedModel([spawn(0), says("never asked")]), ListTrace()
     state = run(
@@ -139,9 +139,6 @@ def test_B06_a_budget_above_ends_a_runaway_below_within_one_turn(ledger: Any, pr
     assert state.stop.overshoot == 0
     ends = [(e.run_id, e.status) for e in trace.events if isinstance(e, RunStopped)]
     assert ends == [("r/1.0", "budget_exceeded"), ("r", "budget_exceeded")]
-
-
-# C09
 
 
 def bush(max_depth: int, max_agents: int, child_depth: int) -> tuple[RunState, ScriptedModel]:
@@ -161,7 +158,7 @@ def bush(max_depth: int, max_agents: int, child_depth: int) -> tuple[RunState, S
     return state, model
 
 
-def test_C09_a_tree_has_at_most_eight_agents_and_two_levels() -> None:
+def test_a_tree_has_at_most_eight_agents_and_two_levels() -> None:
     state, model = bush(max_depth=2, max_agents=8, child_depth=8)
     assert (state.status, state.agents) == (Status.COMPLETED, 8)
     starts = sum(turn_of(request) == 0 for request in model.requests)
@@ -169,14 +166,14 @@ def test_C09_a_tree_has_at_most_eight_agents_and_two_levels() -> None:
     assert all(problems(request) == [] for request in model.requests)
 
 
-def test_C09_a_child_cannot_widen_what_it_inherits_and_can_narrow_it() -> None:
+def test_a_child_cannot_widen_what_it_inherits_and_can_narrow_it() -> None:
     wide, _ = bush(max_depth=1, max_agents=100, child_depth=8)
     assert wide.agents == 5
     narrow, _ = bush(max_depth=8, max_agents=100, child_depth=1)
     assert narrow.agents == 5
 
 
-def test_C09_a_refused_delegation_is_an_instruction_and_the_run_completes() -> None:
+def test_a_refused_delegation_is_an_instruction_and_the_run_completes() -> None:
     state, _ = bush(max_depth=1, max_agents=2, child_depth=1)
     told = [text for outcome, text in results(state) if outcome == "skipped"]
     assert len(told) == 3
@@ -188,7 +185,7 @@ def test_C09_a_refused_delegation_is_an_instruction_and_the_run_completes() -> N
 
 
 def test_an_agent_that_goes_on_after_a_crash_is_not_counted_again(
-    ledger: Any, tmp_path: Any
+    ledger: Ledger, tmp_path: Path
 ) -> None:
     def child_reply(n: int, messages: Any) -> ModelReply:
         if n == 1:  # what is on disk now is what a kill would leave

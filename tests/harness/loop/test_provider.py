@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     ActiveTime,
@@ -17,6 +19,7 @@ from fakeprovider_harness import (
     ListTrace,
     MaxTokens,
     MaxTurns,
+    Price,
     RetryBudget,
     RetryingModel,
     RetryPolicy,
@@ -67,10 +70,7 @@ class Counted(ScriptedModel):
         return await super().ask(*given, **more)
 
 
-# CX02
-
-
-def test_CX02a_what_retry_after_says_is_waited(price: Any, check: Callable[..., None]) -> None:
+def test_what_retry_after_says_is_waited(price: Price, check: Callable[..., None]) -> None:
     clock, trace = FakeClock(0), ListTrace()
     model = Counted([limited(2), says("done")])
     state = run(
@@ -82,7 +82,7 @@ def test_CX02a_what_retry_after_says_is_waited(price: Any, check: Callable[..., 
     check(state, model, trace)
 
 
-def test_CX02b_a_wait_of_a_day_ends_the_leg_and_the_run_can_go_on() -> None:
+def test_a_wait_of_a_day_ends_the_leg_and_the_run_can_go_on() -> None:
     clock, model = FakeClock(0), Counted([limited(86_400), says("done")])
     state = run(start(), model=model, stop=None, settings=RETRY, clock=clock)
     assert (state.status, state.reason, clock.now) == ("no_progress", "rate_limited", 0)
@@ -99,13 +99,13 @@ def test_CX02b_a_wait_of_a_day_ends_the_leg_and_the_run_can_go_on() -> None:
         ModelError("401: no", status=401),
     ],
 )
-def test_CX02cf_what_no_waiting_can_mend_is_not_retried(error: ModelError) -> None:
+def test_what_no_waiting_can_mend_is_not_retried(error: ModelError) -> None:
     model = Counted([error])
     state = run(start(), model=model, stop=None, settings=RETRY, clock=FakeClock())
     assert (state.status, state.reason, len(model.requests)) == ("failed", "provider_error", 1)
 
 
-def test_CX02d_trouble_that_passes_is_waited_out_with_growing_pauses() -> None:
+def test_trouble_that_passes_is_waited_out_with_growing_pauses() -> None:
     clock, trace = FakeClock(0), ListTrace()
     model = Counted([down(), down(), down(), says("done")])
     state = run(start(), model=model, stop=None, settings=RETRY, clock=clock, trace=trace)
@@ -116,7 +116,7 @@ def test_CX02d_trouble_that_passes_is_waited_out_with_growing_pauses() -> None:
     assert state.times.active == pytest.approx(0)
 
 
-def test_CX02e_a_limit_that_never_lifts_ends_at_the_deadline_and_not_before() -> None:
+def test_a_limit_that_never_lifts_ends_at_the_deadline_and_not_before() -> None:
     clock = FakeClock(0)
     model = Counted([limited(7)], forever=True)
     state = run(start(), model=model, stop=Deadline(60), settings=PATIENT, clock=clock)
@@ -128,7 +128,7 @@ def test_CX02e_a_limit_that_never_lifts_ends_at_the_deadline_and_not_before() ->
     assert state.resumable
 
 
-def test_CX02e_waiting_is_not_active_time() -> None:
+def test_waiting_is_not_active_time() -> None:
     clock = FakeClock(0)
     script = [limited(50), limited(50), says("done")]
     model = Counted(script, clock)
@@ -136,7 +136,7 @@ def test_CX02e_waiting_is_not_active_time() -> None:
     assert (state.status, state.times.active, state.times.waited) == (Status.COMPLETED, 3, 100)
 
 
-def test_CX02_the_pause_of_a_client_that_retries_by_itself_is_left_out_too() -> None:
+def test_the_pause_of_a_client_that_retries_by_itself_is_left_out_too() -> None:
     clock = FakeClock(0)
 
     def reply(n: int, _: Any) -> ModelReply:
@@ -148,7 +148,7 @@ def test_CX02_the_pause_of_a_client_that_retries_by_itself_is_left_out_too() -> 
     assert (state.status, state.times.active) == (Status.COMPLETED, 1)
 
 
-def test_CX02_a_wait_can_be_cancelled() -> None:
+def test_a_wait_can_be_cancelled() -> None:
     cancel, trace = Cancel(), ListTrace()
 
     def watch(event: Any) -> None:
@@ -166,12 +166,12 @@ def test_CX02_a_wait_can_be_cancelled() -> None:
     assert (state.lost, state.input_tokens) == ([], 0)
 
 
-def test_CX02_two_layers_of_retries_are_refused() -> None:
+def test_two_layers_of_retries_are_refused() -> None:
     with pytest.raises(ValueError, match="two layers of retries multiply"):
         run(start(), model=RetryingModel(Counted([says("x")])), stop=None, settings=RETRY)
 
 
-def test_CX02_a_client_that_retries_is_left_alone_by_what_its_parent_would_do() -> None:
+def test_a_client_that_retries_is_left_alone_by_what_its_parent_would_do() -> None:
     """The retries that a sub-agent inherits are not put around a client that has its own."""
     inner = Counted([down(), says("found")], name="child")
     child = RetryingModel(inner, clock=FakeClock())
@@ -181,7 +181,7 @@ def test_CX02_a_client_that_retries_is_left_alone_by_what_its_parent_would_do() 
     assert (state.status, len(inner.requests)) == (Status.COMPLETED, 2)
 
 
-def test_CX02_one_budget_of_retries_for_the_whole_tree() -> None:
+def test_one_budget_of_retries_for_the_whole_tree() -> None:
     child = Counted([down()], name="child", forever=True)
     research = subagent("research", "Ask.", model=child, tools=[], stop=MaxTurns(3))
     script = [down(), calls(("a", "research", {"question": "?"})), down()]
@@ -204,11 +204,8 @@ def test_a_retry_budget_of_ones_own_is_shared_by_handing_it_over() -> None:
         assert run(start(), model=model, stop=None).status == expected
 
 
-# B19, CX03
-
-
-def test_B19_CX03_a_stream_that_broke_leaves_nothing_behind_but_its_price(
-    ledger: Any, check: Callable[..., None], price: Any
+def test_a_stream_that_broke_leaves_nothing_behind_but_its_price(
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     trace = ListTrace()
     first = broken("Hi ", Call("a", "write", '{"x": 1}'))
@@ -235,7 +232,7 @@ def test_B19_CX03_a_stream_that_broke_leaves_nothing_behind_but_its_price(
     check(state, model, trace)
 
 
-def test_B19_what_was_shown_is_told_to_be_taken_back() -> None:
+def test_what_was_shown_is_told_to_be_taken_back() -> None:
     shown: list[str] = []
     trace = ListTrace()
 
@@ -260,7 +257,7 @@ def test_B19_what_was_shown_is_told_to_be_taken_back() -> None:
     assert (kept, state.answer) == ("Hello world", "Hello world")
 
 
-def test_B19_the_other_policy_fails_once_something_was_shown(price: Any) -> None:
+def test_the_other_policy_fails_once_something_was_shown(price: Price) -> None:
     model = Counted([broken("Hello wor"), says("never asked")])
     switches = Settings(retry=RetryPolicy(after_output=False))
     state = run(start(), model=model, stop=None, settings=switches, price=price)
@@ -285,7 +282,7 @@ def test_each_attempt_is_held_against_a_reserved_budget() -> None:
     assert (state.reason, len(model.requests), state.total_tokens) == ("max_tokens", 2, 4_000)
 
 
-def test_each_attempt_is_marked_and_charged_on_its_own(tmp_path: Any, price: Any) -> None:
+def test_each_attempt_is_marked_and_charged_on_its_own(tmp_path: Path, price: Price) -> None:
     """A process that dies in the third attempt has the first two on its bill already."""
     saved: list[str] = []
 
@@ -305,9 +302,6 @@ def test_each_attempt_is_marked_and_charged_on_its_own(tmp_path: Any, price: Any
     assert (len(left.lost), left.request is not None) == (2, True)
     state = run(left, model=ScriptedModel([says("done")]), stop=None, price=price)
     assert (state.status, len(state.lost)) == (Status.COMPLETED, 3)
-
-
-# B18
 
 
 class Silent:
@@ -335,7 +329,7 @@ class Silent:
 
 @pytest.mark.parametrize("heeds", [True, False])
 @pytest.mark.parametrize("stop", [Deadline(60), ActiveTime(60)])
-def test_B18_silence_ends_at_the_runs_own_deadline_and_is_charged(
+def test_silence_ends_at_the_runs_own_deadline_and_is_charged(
     heeds: bool, stop: Any, price: Any
 ) -> None:
     clock, trace, model = FakeClock(0), ListTrace(), Silent(heeds=heeds)
@@ -370,7 +364,7 @@ def test_B18_silence_ends_at_the_runs_own_deadline_and_is_charged(
     assert sum(isinstance(event, RunStopped) for event in trace.events) == 1
 
 
-def test_B18_the_deadline_of_a_run_ends_the_requests_of_its_sub_agents() -> None:
+def test_the_deadline_of_a_run_ends_the_requests_of_its_sub_agents() -> None:
     clock, silent = FakeClock(0), Silent(heeds=True)
     research = subagent("research", "Ask.", model=silent, tools=[], stop=MaxTurns(3))
     model = ScriptedModel([calls(("a", "research", {"question": "?"})), says("done")])
@@ -392,10 +386,7 @@ def test_B18_the_deadline_of_a_run_ends_the_requests_of_its_sub_agents() -> None
     assert (silent.asked, len(model.requests)) == (1, 1)
 
 
-# CX07
-
-
-def test_CX07_failing_turns_that_cost_nothing_do_not_go_on_for_ever() -> None:
+def test_failing_turns_that_cost_nothing_do_not_go_on_for_ever() -> None:
     """A budget never sees them; the number of attempts and of retries in the tree does."""
     model = Counted([down()], forever=True)
     switches = Settings(retry=RetryPolicy(attempts=3))

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from effects_ledger import Ledger
 
 from fakeprovider_harness import (
     FakeClock,
     ListTrace,
     MaxTurns,
+    Price,
     RunState,
     Settings,
     StaleDecision,
@@ -45,7 +47,7 @@ def through_json(state: RunState) -> RunState:
     return RunState.from_json(state.to_json())
 
 
-def gated(ledger: Any, name: str = "gated") -> Tool:
+def gated(ledger: Ledger, name: str = "gated") -> Tool:
     @tool(name=name, needs_approval=True)
     def write(x: int) -> str:
         """Write after approval."""
@@ -59,7 +61,7 @@ def asked(*_: Any) -> ScriptedModel:
     return ScriptedModel([calls(("a", "gated", {"x": 1})), says("done")])
 
 
-def test_the_run_returns_call_tool_and_arguments_and_has_done_nothing(ledger: Any) -> None:
+def test_the_run_returns_call_tool_and_arguments_and_has_done_nothing(ledger: Ledger) -> None:
     trace = ListTrace()
     state = run(start(), model=asked(), tools=[gated(ledger)], stop=MaxTurns(5), trace=trace)
     assert (state.status, state.reason, ledger.done) == ("interrupted", "approval", [])
@@ -73,7 +75,7 @@ def test_the_run_returns_call_tool_and_arguments_and_has_done_nothing(ledger: An
     assert isinstance(stopped, RunStopped)
 
 
-def test_going_on_without_a_decision_asks_again_and_sends_nothing(ledger: Any) -> None:
+def test_going_on_without_a_decision_asks_again_and_sends_nothing(ledger: Ledger) -> None:
     model, trace, tools = asked(), ListTrace(), [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(5), trace=trace)
     run(state, model=model, tools=tools, stop=MaxTurns(5), trace=trace)
@@ -81,7 +83,7 @@ def test_going_on_without_a_decision_asks_again_and_sends_nothing(ledger: Any) -
     assert sum(isinstance(e, ApprovalRequired) for e in trace.events) == 2
 
 
-def test_approved_runs_once(ledger: Any, check: Callable[..., None], price: Any) -> None:
+def test_approved_runs_once(ledger: Ledger, check: Callable[..., None], price: Price) -> None:
     model, trace, tools = asked(), ListTrace(), [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(5), trace=trace, price=price)
     state = run(
@@ -92,7 +94,7 @@ def test_approved_runs_once(ledger: Any, check: Callable[..., None], price: Any)
 
 
 def test_an_interruption_outweighs_a_limit_and_the_limit_holds_after_the_approval(
-    ledger: Any,
+    ledger: Ledger,
 ) -> None:
     model, tools = asked(), [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(1))
@@ -105,7 +107,7 @@ def test_an_interruption_outweighs_a_limit_and_the_limit_holds_after_the_approva
     assert (state.status, ledger.done) == (Status.COMPLETED, [1])
 
 
-def test_a_predicate_decides_who_is_asked_and_one_that_fails_asks(ledger: Any) -> None:
+def test_a_predicate_decides_who_is_asked_and_one_that_fails_asks(ledger: Ledger) -> None:
     tools = [ledger.write(needs_approval=lambda args: 10 / args["x"] < 1)]
     wanted = [("a", "write", {"x": 5}), ("b", "write", {"x": 50}), ("c", "write", {"x": 0})]
     model = ScriptedModel([calls(*wanted), says("done")])
@@ -113,11 +115,8 @@ def test_a_predicate_decides_who_is_asked_and_one_that_fails_asks(ledger: Any) -
     assert (waiting(state), ledger.done) == (["b", "c"], [5])
 
 
-# B15
-
-
-def test_B15_the_reason_reaches_the_model_verbatim_as_a_decision_and_not_as_an_error(
-    ledger: Any,
+def test_the_reason_reaches_the_model_verbatim_as_a_decision_and_not_as_an_error(
+    ledger: Ledger,
 ) -> None:
     def reply(turn: int, messages: Any) -> Any:
         said = messages[-1].content or ""
@@ -143,8 +142,8 @@ def test_B15_the_reason_reaches_the_model_verbatim_as_a_decision_and_not_as_an_e
         ("no", "The user declined this call: it was rejected and not run. Reason: no"),
     ],
 )
-def test_B15_without_a_reason_the_model_is_still_told(
-    ledger: Any, reason: str | None, text: str
+def test_without_a_reason_the_model_is_still_told(
+    ledger: Ledger, reason: str | None, text: str
 ) -> None:
     model, tools = asked(), [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(5))
@@ -152,7 +151,7 @@ def test_B15_without_a_reason_the_model_is_still_told(
     assert model.requests[1][-1].content == text
 
 
-def test_B15_telling_the_model_nothing_is_explicit_and_warned_about(ledger: Any) -> None:
+def test_telling_the_model_nothing_is_explicit_and_warned_about(ledger: Ledger) -> None:
     model, tools = asked(), [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(5))
     with pytest.warns(UnsafeRejection, match="will not be told that a was rejected"):
@@ -165,9 +164,6 @@ def test_B15_telling_the_model_nothing_is_explicit_and_warned_about(ledger: Any)
         reject(state, "a", rejection_text="Rejected.")
 
 
-# B13
-
-
 def batch() -> list[Any]:
     one = {"x": 2}
     wanted = [("a", "write", {"x": 1}), ("b", "gated", one), ("c", "gated", one),
@@ -175,8 +171,8 @@ def batch() -> list[Any]:
     return [calls(*wanted), says("done")]
 
 
-def test_B13_mixed_decisions_land_on_their_own_calls_in_several_sittings(
-    ledger: Any, check: Callable[..., None], price: Any
+def test_mixed_decisions_land_on_their_own_calls_in_several_sittings(
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     evaluated: list[int] = []
 
@@ -208,10 +204,7 @@ def test_B13_mixed_decisions_land_on_their_own_calls_in_several_sittings(
     check(state, model, trace)
 
 
-# B14
-
-
-def test_B14_a_rejection_of_one_call_beats_an_approval_of_all(ledger: Any) -> None:
+def test_a_rejection_of_one_call_beats_an_approval_of_all(ledger: Ledger) -> None:
     model = ScriptedModel(
         [calls(("c1", "gated", {"x": 1})), calls(("c2", "gated", {"x": 2})), says("done")]
     )
@@ -223,7 +216,7 @@ def test_B14_a_rejection_of_one_call_beats_an_approval_of_all(ledger: Any) -> No
     assert (ledger.done, outcomes(state)) == ([1], [("c1", "ok"), ("c2", "denied")])
 
 
-def test_B14_an_approval_does_not_cover_a_later_call_that_reuses_the_id(ledger: Any) -> None:
+def test_an_approval_does_not_cover_a_later_call_that_reuses_the_id(ledger: Ledger) -> None:
     model = ScriptedModel(
         [calls(("t:0", "gated", {"x": 1})), calls(("t:0", "gated", {"x": 2})), says("done")]
     )
@@ -237,7 +230,7 @@ def test_B14_an_approval_does_not_cover_a_later_call_that_reuses_the_id(ledger: 
         approve(state, "t:0")
 
 
-def test_B14_a_replayed_call_is_not_run_again_on_the_old_approval(ledger: Any) -> None:
+def test_a_replayed_call_is_not_run_again_on_the_old_approval(ledger: Ledger) -> None:
     model = ScriptedModel([calls(("t:0", "gated", {"x": 1}))] * 2 + [says("done")])
     tools = [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(5))
@@ -245,8 +238,8 @@ def test_B14_a_replayed_call_is_not_run_again_on_the_old_approval(ledger: Any) -
     assert (state.reason, ledger.done) == ("approval", [1])
 
 
-def test_B14_arguments_that_were_changed_after_the_approval_are_asked_about_again(
-    ledger: Any,
+def test_arguments_that_were_changed_after_the_approval_are_asked_about_again(
+    ledger: Ledger,
 ) -> None:
     model, tools = asked(), [gated(ledger)]
     state = approve(run(start(), model=model, tools=tools, stop=MaxTurns(5)), "a")
@@ -256,7 +249,7 @@ def test_B14_arguments_that_were_changed_after_the_approval_are_asked_about_agai
     assert (tampered.reason, ledger.done) == ("approval", [])
 
 
-def test_B14_key_order_and_spacing_do_not_change_what_was_approved(ledger: Any) -> None:
+def test_key_order_and_spacing_do_not_change_what_was_approved(ledger: Ledger) -> None:
     from fakeprovider_harness.tooling.fingerprint import of_call
 
     assert of_call("t", {"a": 1, "b": [2]}) == of_call("t", {"b": [2], "a": 1})
@@ -264,7 +257,7 @@ def test_B14_key_order_and_spacing_do_not_change_what_was_approved(ledger: Any) 
     assert of_call("t", {"a": 1}) != of_call("t", {"a": "1"})
 
 
-def test_B14_always_ends_when_the_tool_declares_itself_otherwise(ledger: Any) -> None:
+def test_always_ends_when_the_tool_declares_itself_otherwise(ledger: Ledger) -> None:
     model = ScriptedModel(
         [calls(("c1", "gated", {"x": 1})), calls(("c2", "gated", {"x": 2})),
          calls(("c3", "gated", {"x": 3})), says("done")]
@@ -285,11 +278,8 @@ def test_B14_always_ends_when_the_tool_declares_itself_otherwise(ledger: Any) ->
     assert (state.reason, waiting(state), ledger.done) == ("approval", ["c2"], [1])
 
 
-# C19
-
-
-def test_C19_one_approval_among_parallel_calls(
-    ledger: Any, check: Callable[..., None], price: Any
+def test_one_approval_among_parallel_calls(
+    ledger: Ledger, check: Callable[..., None], price: Any
 ) -> None:
     wanted = [("a", "write", {"x": 1}), ("b", "gated", {"x": 2}), ("c", "gated", {"x": 3})]
     model, trace = ScriptedModel([calls(*wanted), says("done")]), ListTrace()
@@ -309,7 +299,7 @@ def test_C19_one_approval_among_parallel_calls(
     check(state, model, trace)
 
 
-def test_C19_a_read_passes_a_waiting_call_and_an_effect_does_not(ledger: Any) -> None:
+def test_a_read_passes_a_waiting_call_and_an_effect_does_not(ledger: Ledger) -> None:
     wanted = [("a", "gated", {"x": 1}), ("b", "read", {}), ("c", "write", {"x": 3})]
     model, trace = ScriptedModel([calls(*wanted), says("done")]), ListTrace()
     tools = [ledger.read, ledger.write(), gated(ledger)]
@@ -320,7 +310,7 @@ def test_C19_a_read_passes_a_waiting_call_and_an_effect_does_not(ledger: Any) ->
     assert outcomes(state) == [("a", "ok"), ("b", "ok"), ("c", "ok")]
 
 
-def test_a_new_message_instead_of_a_decision_closes_the_call_in_words(ledger: Any) -> None:
+def test_a_new_message_instead_of_a_decision_closes_the_call_in_words(ledger: Ledger) -> None:
     model, tools = asked(), [gated(ledger)]
     state = run(start(), model=model, tools=tools, stop=MaxTurns(5))
     state = run(say(state, "never mind"), model=model, tools=tools, stop=MaxTurns(5))
@@ -328,14 +318,14 @@ def test_a_new_message_instead_of_a_decision_closes_the_call_in_words(ledger: An
     assert outcomes(state) == [("a", "not_started")]
 
 
-def test_settle_is_only_for_calls_whose_outcome_is_unknown(ledger: Any) -> None:
+def test_settle_is_only_for_calls_whose_outcome_is_unknown(ledger: Ledger) -> None:
     state = run(start(), model=asked(), tools=[gated(ledger)], stop=MaxTurns(5))
     with pytest.raises(StaleDecision):
         settle(state, "a", "it happened")
 
 
 def test_an_approval_that_lapsed_is_asked_about_anew_with_the_whole_time_to_decide(
-    ledger: Any,
+    ledger: Ledger,
 ) -> None:
     clock, model, tools = FakeClock(), asked(), [gated(ledger)]
     settings = Settings(approval_expiry=100)
