@@ -23,7 +23,7 @@ TURNS = 50
 """Turns of one run, where `--max-turns` says nothing else."""
 
 
-def said(text: str | None, wanted: str) -> None:
+def refuse_empty(text: str | None, wanted: str) -> None:
     """Refuse an argument that is there and empty; raises `click.UsageError`."""
     if text is not None and not text.strip():
         raise click.UsageError(f"{wanted}; an empty text says nothing")
@@ -110,6 +110,9 @@ class Options:
     prices: Path | None
     store: Path | None
     quiet: bool
+    max_iterations: int | None = None
+    max_seconds: float | None = None
+    unlimited: bool = False
 
     @property
     def price(self) -> Price | PriceTable | None:
@@ -195,7 +198,7 @@ def shared_options(command: F) -> F:
 
     @functools.wraps(command)
     def collect(**kwargs: Any) -> Any:
-        shared = {name: kwargs.pop(name) for name in Options.__dataclass_fields__}
+        shared = {name: kwargs.pop(name) for name in Options.__dataclass_fields__ if name in kwargs}
         return command(options=Options(**shared), **kwargs)
 
     decorated: Any = collect

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +16,7 @@ from fakeprovider_harness.commands.options import (
     USD,
     Options,
     cap_options,
-    said,
+    refuse_empty,
     shared_options,
 )
 from fakeprovider_harness.commands.resume_command import advice, command_line
@@ -35,9 +36,9 @@ from fakeprovider_harness.outer import (
     parse_interval,
     ralph,
 )
+from fakeprovider_harness.outer.interval_loop import DAY, EXPIRY
 from fakeprovider_harness.outer.plan_file import read_text
 from fakeprovider_harness.outer.ralph import PROMPT
-from fakeprovider_harness.outer.schedule import DAY, EXPIRY
 from fakeprovider_harness.state import RunState
 from fakeprovider_harness.trace import Event, RunStopped, Trace
 from fakeprovider_harness.verify.evaluator import Evaluator
@@ -61,9 +62,6 @@ def goal_command(
     evaluator_price_out: Decimal | None,
     check: str | None,
     resume: str | None,
-    max_iterations: int | None,
-    max_seconds: float | None,
-    unlimited: bool,
     options: Options,
 ) -> None:
     """Work on TEXT until an evaluator, asked each time the agent stops, says that it is met.
@@ -71,24 +69,20 @@ def goal_command(
     \b
     fakeprovider-harness goal "pytest exits with 0, or stop after 20 turns" --max-iterations 10
     """
-    said(text, "say the goal, or --resume RUN_ID")
-    limits = caps(options, max_iterations, max_seconds, unlimited)
-    price = _price(options, evaluator_price_in, evaluator_price_out)
+    refuse_empty(text, "say the goal, or --resume RUN_ID")
+    limits, price = caps(options), _price(options, evaluator_price_in, evaluator_price_out)
     verifier = check_of(check, options)
     with session(options) as here:
         judge = _judge(options, evaluator_url, evaluator)
-        state = _state(here, text, resume)
+        state = _goal_state(here, text, resume)
         tell(f"goal {state.run_id}")
-        wanted = Goal(
-            text=state.setup["goal"],
-            evaluator=Evaluator(judge, state.setup["goal"], price=price),
-            check=verifier,
-        )
+        text = state.setup["goal"]
+        wanted = Goal(text=text, evaluator=Evaluator(judge, text, price=price), check=verifier)
         setup = replace(here.setup, trace=without_end(state.run_id, here.setup.trace))
         report = here.drive(goal(state, wanted, setup, limits))
         if state.answer:
             click.echo(state.answer)
-        here.finish(report, _go_on(state, report.stop))
+        here.finish(report, _resume_goal(state, report.stop))
 
 
 def without_end(run_id: str, onward: Trace) -> Trace:
@@ -116,7 +110,7 @@ def _price(options: Options, into: Decimal | None, out: Decimal | None) -> Prici
     return options.price if into is None or out is None else Price(into, out)
 
 
-def _go_on(state: RunState, stop: OuterStop) -> str | None:
+def _resume_goal(state: RunState, stop: OuterStop) -> str | None:
     """How to go on with a goal, None where its run cannot: its limits count over all processes."""
     if not state.resumable:
         return None
@@ -124,7 +118,7 @@ def _go_on(state: RunState, stop: OuterStop) -> str | None:
     return advice(state.run_id, kind, stop.limit)
 
 
-def _state(here: Session, text: str | None, resume: str | None) -> RunState:
+def _goal_state(here: Session, text: str | None, resume: str | None) -> RunState:
     if (text is None) == (resume is None):
         raise click.UsageError("say the goal, or --resume RUN_ID; not both")
     if resume is not None:
@@ -147,9 +141,6 @@ def loop_command(
     prompt: str | None,
     every: str | None,
     resume: str | None,
-    max_iterations: int | None,
-    max_seconds: float | None,
-    unlimited: bool,
     options: Options,
 ) -> None:
     """Say PROMPT again and again in one conversation; it fires only between runs.
@@ -161,10 +152,10 @@ def loop_command(
     \b
     fakeprovider-harness loop "Is the build green?" --every 5m --max-iterations 12
     """
-    said(prompt, "say the prompt, or leave it out for that of loop.md")
+    refuse_empty(prompt, "say the prompt, or leave it out for that of loop.md")
     if resume is not None and (prompt is not None or every is not None):
         raise click.UsageError("a loop that goes on has its prompt and its interval already")
-    limits = caps(options, max_iterations, max_seconds, unlimited)
+    limits = caps(options)
     with session(options, stop_default=TURNS) as here:
         state, schedule = _begin(here, prompt, every, resume)
         tell(f"loop {state.run_id}")
@@ -249,16 +240,7 @@ def _interval(text: str) -> float:
 @cap_options
 @shared_options
 def ralph_command(
-    plan: str,
-    prompt_file: Path | None,
-    check: str | None,
-    marker: str | None,
-    rounds: int,
-    commit: bool,
-    max_iterations: int | None,
-    max_seconds: float | None,
-    unlimited: bool,
-    options: Options,
+    prompt_file: Path | None, check: str | None, options: Options, **settings: Any
 ) -> None:
     """The same prompt to a fresh run each time; what is known stands in files of --dir.
 
@@ -268,7 +250,7 @@ def ralph_command(
     \b
     fakeprovider-harness ralph --dir project --check "pytest -q" --max-iterations 20 --commit
     """
-    limits = caps(options, max_iterations, max_seconds, unlimited)
+    limits = caps(options)
     prompt = PROMPT if prompt_file is None else _read(prompt_file)
     verifier = check_of(check, options)
     with session(options, stop_default=TURNS) as here:
@@ -276,17 +258,15 @@ def ralph_command(
             root=options.directory,
             prompt=prompt,
             system=SYSTEM,
-            plan=plan,
             check=verifier,
-            marker=marker,
-            rounds=rounds,
-            commit=commit,
+            **settings,  # plan, marker, rounds and commit, as `Ralph` has them
         )
         report = here.drive(ralph(loop, here.setup, limits))
-        here.finish(report, _ralph_go_on(report.stop))
+        here.finish(report, _resume_ralph(report.stop))
 
 
-def _ralph_go_on(stop: OuterStop) -> str:
+def _resume_ralph(stop: OuterStop) -> str:
+    """How to go on with a plan; a file that stopped the loop has to go first."""
     file = stop.evidence.get("file")
     if file is not None:
         return f"remove {file}, then: {command_line(None)}"

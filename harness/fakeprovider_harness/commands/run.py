@@ -8,7 +8,7 @@ from operator import or_
 
 import click
 
-from fakeprovider_harness.commands.options import TURNS, Options, said, shared_options
+from fakeprovider_harness.commands.options import TURNS, Options, refuse_empty, shared_options
 from fakeprovider_harness.commands.resume_command import advice
 from fakeprovider_harness.commands.session import SYSTEM, Session, check_of, leave, session
 from fakeprovider_harness.commands.terminal import counted, tell
@@ -32,7 +32,7 @@ def run(task: str | None, resume: str | None, check: str | None, options: Option
     fakeprovider-harness run "Why does test_dates fail?" --base-url http://127.0.0.1:8000
     fakeprovider-harness run "Fix it." --check "pytest -q" --max-cost 0.5 --price-in 2 --price-out 8
     """
-    said(task, "say what to do, or --resume RUN_ID")
+    refuse_empty(task, "say what to do, or --resume RUN_ID")
     verifier = check_of(check, options)
     with session(options, stop_default=TURNS) as here:
         state = _state(here, task, resume)

@@ -17,7 +17,7 @@ from fakeprovider_harness.budget.charging import UnknownPrice, refuse_unpriced
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.commands.cli import INTERRUPTED
 from fakeprovider_harness.commands.file_tools import hands
-from fakeprovider_harness.commands.options import Options, said
+from fakeprovider_harness.commands.options import Options, refuse_empty
 from fakeprovider_harness.commands.terminal import Person, counted, progress, shown, tell
 from fakeprovider_harness.conditions import MaxTurns
 from fakeprovider_harness.engine.sync import until_done
@@ -152,16 +152,16 @@ def _no_price(options: Options) -> click.UsageError:
     )
 
 
-def caps(options: Options, iterations: int | None, seconds: float | None, none: bool) -> Caps:
+def caps(options: Options) -> Caps:
     """The caps of an outer loop; raises `click.UsageError` for 0, and where there is none."""
     cost: Decimal | None = options.max_cost
     try:
         return Caps(
-            iterations=iterations,
+            iterations=options.max_iterations,
             cost=cost,
             tokens=options.max_tokens,
-            seconds=seconds,
-            unlimited=none,
+            seconds=options.max_seconds,
+            unlimited=options.unlimited,
         )
     except ValueError as error:
         words = str(error).partition(": give ")[0].replace("Caps: ", "--max-")
@@ -171,7 +171,7 @@ def caps(options: Options, iterations: int | None, seconds: float | None, none: 
 
 def check_of(command: str | None, options: Options) -> CommandSucceeds | None:
     """A shell command as a check, None without one; raises `click.UsageError` for no words."""
-    said(command, "--check is a command")
+    refuse_empty(command, "--check is a command")
     if command is None:
         return None
     return CommandSucceeds(["sh", "-c", command], cwd=options.directory)

@@ -56,15 +56,15 @@ class Predicate(Condition):
     def __call__(self, state: RunState) -> Stops:
         try:
             test = function_named(self.test) if isinstance(self.test, str) else self.test
-            said = test(state)
+            verdict = test(state)
         except Exception as error:  # whatever the caller's function raises
-            said = f"{type(error).__name__}: {error}"
-        if isinstance(said, Stop):
-            return (said,)
-        if not said:
+            verdict = f"{type(error).__name__}: {error}"
+        if isinstance(verdict, Stop):
+            return (verdict,)
+        if not verdict:
             return ()
-        words = said if isinstance(said, str) else repr(said)
-        evidence = {"predicate": str(self.test), **({} if said is True else {"error": words})}
+        words = verdict if isinstance(verdict, str) else repr(verdict)
+        evidence = {"predicate": str(self.test), **({} if verdict is True else {"error": words})}
         return (Stop(self.kind, evidence=evidence),)
 
     def __repr__(self) -> str:
@@ -141,6 +141,6 @@ def has_marker(text: str, marker: str) -> bool:
     do not count.
     """
     lines = [line.strip() for line in _FENCE.sub("", text).splitlines()]
-    said = re.escape(marker.strip())
-    line = re.compile(rf"{said}|<(\w[\w-]*)>\s*{said}\s*</\1>|<{said}>.*</{said}>")
+    escaped = re.escape(marker.strip())
+    line = re.compile(rf"{escaped}|<(\w[\w-]*)>\s*{escaped}\s*</\1>|<{escaped}>.*</{escaped}>")
     return any(line.fullmatch(each) for each in lines)

@@ -133,10 +133,10 @@ def endpoint(base_url: str | None, path: str) -> httpx.URL:
     return url.copy_with(path=f"{root}/{path}")
 
 
-def api_key(given: str | None, *names: str) -> str | None:
-    """The key: as given, else the first of `LLM_API_KEY` and `names` that the environment has."""
-    found = given or next((v for n in ("LLM_API_KEY", *names) if (v := os.environ.get(n))), "")
-    return found.strip() or None  # keys read from files end in a newline, which no header may hold
+def api_key(key: str | None, *names: str) -> str | None:
+    """The key: `key`, else the first of `LLM_API_KEY` and `names` that the environment has."""
+    key = key or next((v for n in ("LLM_API_KEY", *names) if (v := os.environ.get(n))), "")
+    return key.strip() or None  # keys read from files end in a newline, which no header may hold
 
 
 class Timeouts(msgspec.Struct, frozen=True):

@@ -70,8 +70,8 @@ def status_error(status: int, headers: Mapping[str, str], body: bytes) -> ModelE
     error = _error(text or "no error text", status, code)
     error.retry_after = retry_after(headers)
     error.request_id = request_id
-    if (said := headers.get("x-should-retry")) in ("true", "false"):
-        error.retryable = said == "true" and error.code not in (QUOTA, OVERFLOW)
+    if (advice := headers.get("x-should-retry")) in ("true", "false"):
+        error.retryable = advice == "true" and error.code not in (QUOTA, OVERFLOW)
     return error
 
 
@@ -154,8 +154,8 @@ def _unfold(body: Any) -> tuple[str, str | None]:
 
 def _code(body: dict[str, Any]) -> str | None:
     quota = next((w for w in _words(body) if w in _QUOTA_CODES), None)
-    found = quota or body.get("code") or body.get("error_code") or body.get("type")
-    return str(found) if isinstance(found, (str, int)) else None
+    code = quota or body.get("code") or body.get("error_code") or body.get("type")
+    return str(code) if isinstance(code, (str, int)) else None
 
 
 def _words(body: Any) -> list[str]:

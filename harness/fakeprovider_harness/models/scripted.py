@@ -63,9 +63,9 @@ class ScriptedModel:
         cancel: CancelSignal | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> ModelReply:
-        found = problems(messages)
-        if found:
-            raise ModelError("400: " + "; ".join(found), status=400)
+        findings = problems(messages)
+        if findings:
+            raise ModelError("400: " + "; ".join(findings), status=400)
         self.requests.append(tuple(messages))
         step = self._step(len(self.requests) - 1, messages)
         if isinstance(step, ModelError):
@@ -89,8 +89,8 @@ class ScriptedModel:
 
 
 def problems(messages: Sequence[Message]) -> list[str]:
-    """What a strict service would refuse in a transcript: each finding says where."""
-    found: list[str] = []
+    """What a strict service would refuse in a transcript: each says where."""
+    findings: list[str] = []
     seen: set[str] = set()
     waiting: list[str] = []
     for index, message in enumerate(messages):
@@ -98,24 +98,24 @@ def problems(messages: Sequence[Message]) -> list[str]:
             if waiting and waiting[0] == message.call_id:
                 waiting.pop(0)
             else:
-                found.append(f"message {index}: no call waits for a result {message.call_id!r}")
+                findings.append(f"message {index}: no call waits for a result {message.call_id!r}")
             continue
         if waiting:
-            found.append(f"message {index}: calls without a result: {', '.join(waiting)}")
+            findings.append(f"message {index}: calls without a result: {', '.join(waiting)}")
         waiting = [call.id for call in message.calls]
-        found += [f"message {index}: {problem}" for problem in _call_problems(message, seen)]
+        findings += [f"message {index}: {problem}" for problem in _call_problems(message, seen)]
         seen.update(waiting)
     if waiting:
-        found.append(f"the last calls have no result: {', '.join(waiting)}")
-    return found
+        findings.append(f"the last calls have no result: {', '.join(waiting)}")
+    return findings
 
 
 def _call_problems(message: Message, seen: set[str]) -> list[str]:
     if message.role == "assistant" and not message.content and not message.calls:
         return ["an assistant message says nothing"]
     ids = [call.id for call in message.calls]
-    found = [f"id {id!r} is used twice" for id in ids if id in seen or ids.count(id) > 1]
-    return found + [f"{c.id}: arguments are no object" for c in message.calls if not _sound(c)]
+    findings = [f"id {id!r} is used twice" for id in ids if id in seen or ids.count(id) > 1]
+    return findings + [f"{c.id}: arguments are no object" for c in message.calls if not _sound(c)]
 
 
 def _sound(call: Call) -> bool:

@@ -2,11 +2,16 @@
 
 from fakeprovider_harness.outer.caps import Caps
 from fakeprovider_harness.outer.goal import Goal, goal, vague
-from fakeprovider_harness.outer.interval_loop import loop
+from fakeprovider_harness.outer.interval_loop import (
+    Schedule,
+    Task,
+    TooManyTasks,
+    loop,
+    parse_interval,
+)
 from fakeprovider_harness.outer.plan_file import PlanFile
 from fakeprovider_harness.outer.ralph import Ralph, ralph
 from fakeprovider_harness.outer.report import Iteration, OuterKind, OuterReport, OuterStop
-from fakeprovider_harness.outer.schedule import Schedule, Task, TooManyTasks, parse_interval
 from fakeprovider_harness.outer.setup import Setup, loop_prompt
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What a loop says when it was given nothing to say."""
+"""What all runs of an outer loop share, how one is run, and the prompt of a loop without one."""
 
 from __future__ import annotations
 
@@ -162,8 +162,10 @@ def needs_person(state: RunState) -> OuterStop | None:
     if state.interruptions:
         waiting = [f"{wait.tool} {wait.call_id}" for wait in state.interruptions]
         return OuterStop(OuterKind.NEEDS_PERSON, evidence={"reason": ", ".join(waiting)})
-    found = state.stop.evidence
-    quota = found.get("code") == "insufficient_quota"
-    if state.stop.kind is StopKind.PROVIDER_ERROR and (quota or found.get("status") in UNREACHABLE):
-        return OuterStop(OuterKind.NEEDS_PERSON, evidence=found)
+    evidence = state.stop.evidence
+    quota = evidence.get("code") == "insufficient_quota"
+    if state.stop.kind is StopKind.PROVIDER_ERROR and (
+        quota or evidence.get("status") in UNREACHABLE
+    ):
+        return OuterStop(OuterKind.NEEDS_PERSON, evidence=evidence)
     return None

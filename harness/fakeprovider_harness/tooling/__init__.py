@@ -1,1 +1,1 @@
-"""TODO."""
+"""Tools beneath their declaration: arguments, execution, processes, results, sub-agents."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.tooling.truncation import KEPT, ends, size_of
@@ -88,25 +88,36 @@ def run_process(
     where the command cannot be started.
     """
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env=tool_environment() if environment is None else dict(environment),
-            start_new_session=True,
-        )
+        environment = tool_environment() if environment is None else environment
+        process = _start(command, output, cwd, environment)
         try:
-            came = _wait(process, cancel, timeout, lambda: size_of(output) > flood)
+            end = _wait(process, cancel, timeout, lambda: size_of(output) > flood)
         finally:
             end_group(process, grace)
-        said = ends(output, limit)
-    if came == "flood":
-        said += f"\n[ended: it wrote more than {flood} bytes]\n"
-    if came == "cancelled":
-        raise ProcessCancelled(said)
-    return Finished(process.returncode, said, came == "timeout", came == "flood")
+        text = ends(output, limit)
+    if end == "flood":
+        text += f"\n[ended: it wrote more than {flood} bytes]\n"
+    if end == "cancelled":
+        raise ProcessCancelled(text)
+    return Finished(process.returncode, text, end == "timeout", end == "flood")
+
+
+def _start(
+    command: Sequence[str],
+    output: BinaryIO,
+    cwd: str | Path | None,
+    environment: Mapping[str, str],
+) -> subprocess.Popen[bytes]:
+    """Start a process at the head of a group of its own, writing to `output`."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd=cwd,
+        env=environment,
+        start_new_session=True,
+    )
 
 
 def _wait(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fakeprovider_harness.budget.charging import Pricing, refuse_no_price, refuse_unpriced
 from fakeprovider_harness.engine import run_arguments
@@ -17,6 +18,11 @@ from fakeprovider_harness.tooling.toolbox import Toolbox
 from fakeprovider_harness.tools import Tool, ToolContext
 
 NO_RESULT = "no result"
+PARAMETERS = {
+    "type": "object",
+    "properties": {"question": {"type": "string"}},
+    "required": ["question"],
+}
 
 
 def subagent(
@@ -38,67 +44,78 @@ def subagent(
     the parent's totals as it is spent, and the parent's limits on the tree (tokens, money, time)
     end it too. Agents that start together share a reserved budget evenly. The model reads the
     agent's final text; a limit of the agent is a result in words and does not stop the parent. Say
-    `read_only=False` where its tools have effects.
+    `read_only=False` where its tools have effects. In a store the agent's run has an id under its
+    parent's, and goes on where it was if the parent is resumed.
 
     A budget in USD without a price, the agent's own or one above it, refuses the run that would
-    offer the tool: `UnknownPrice`, before anything is sent.
-
-    In a store the agent's run has an id under its parent's, and goes on where it was if the parent
-    is resumed. Raises `TypeError` and `ValueError` for what an agent cannot be made of.
+    offer the tool: `UnknownPrice`, before anything is sent. Raises `TypeError` and `ValueError` for
+    what an agent cannot be made of.
     """
+    agent = _Agent(model, tools, stop, system, price, settings)
+    return Tool(
+        name,
+        description,
+        PARAMETERS,
+        agent.ask,
+        read_only=read_only,
+        idempotent=True,
+        runs_agent=True,
+        check_price=agent.check_price,
+    )
 
-    if stop is None:
-        raise TypeError("subagent: stop is a condition such as MaxTurns(20): no agent is unlimited")
-    run_arguments.check({"model": model, "settings": settings})
-    guarded(stop, settings or Settings())
-    own = Toolbox(tools)
-    refuse_no_price(price)
 
-    def check_price(inherited: Pricing, budget: bool) -> None:
-        pricing = inherited if price is None else price
-        budget = budget or any(leaf.needs_price for leaf in stop.leaves())
+@dataclass(frozen=True)
+class _Agent:
+    """What each run of a sub-agent is made of."""
+
+    model: Model
+    tools: Sequence[Tool]
+    stop: Condition
+    system: str | None
+    price: Pricing
+    settings: Settings | None
+
+    def __post_init__(self) -> None:
+        if self.stop is None:
+            raise TypeError(
+                "subagent: stop is a condition such as MaxTurns(20): no agent is unlimited"
+            )
+        run_arguments.check({"model": self.model, "settings": self.settings})
+        guarded(self.stop, self.settings or Settings())
+        Toolbox(self.tools)
+        refuse_no_price(self.price)
+
+    def check_price(self, inherited: Pricing, budget: bool) -> None:
+        """Refuse a budget, above or of the agent's own, that has no price to count by."""
+        pricing = inherited if self.price is None else self.price
+        budget = budget or any(leaf.needs_price for leaf in self.stop.leaves())
         if budget:
-            refuse_unpriced(pricing, model.name)
-        own.check_price(pricing, budget)
+            refuse_unpriced(pricing, self.model.name)
+        Toolbox(self.tools).check_price(pricing, budget)
 
-    async def ask(question: str, ctx: ToolContext) -> ToolResult:
+    async def ask(self, question: str, ctx: ToolContext) -> ToolResult:
+        """Run the agent on a question, or go on with the run of an earlier process."""
         earlier = ctx.store.find(ctx.idempotency_key)
         if earlier is None and (refusal := ctx.branch.refusal()) is not None:
             return ToolResult(refusal, "skipped")
-        state = earlier or _new(ctx, question, system)
+        state = earlier or _new(ctx, question, self.system)
         try:
             await arun(
                 state,
-                model=model,
-                tools=tools,
-                stop=stop,
-                price=ctx.price if price is None else price,
+                model=self.model,
+                tools=self.tools,
+                stop=self.stop,
+                price=ctx.price if self.price is None else self.price,
                 trace=ctx.trace,
                 store=ctx.store,
                 cancel=ctx.cancel,
-                settings=settings,
+                settings=self.settings,
                 clock=ctx.clock,
                 branch=ctx.branch,
             )
         finally:
             ctx.spend(state)
         return _result(state)
-
-    parameters = {
-        "type": "object",
-        "properties": {"question": {"type": "string"}},
-        "required": ["question"],
-    }
-    return Tool(
-        name,
-        description,
-        parameters,
-        ask,
-        read_only=read_only,
-        idempotent=True,
-        runs_agent=True,
-        check_price=check_price,
-    )
 
 
 def _new(ctx: ToolContext, question: str, system: str | None) -> RunState:

@@ -35,7 +35,7 @@ from fakeprovider_harness.outer import (
     loop_prompt,
     parse_interval,
 )
-from fakeprovider_harness.outer.schedule import in_words
+from fakeprovider_harness.outer.interval_loop import in_words
 from fakeprovider_harness.outer.setup import MAINTENANCE, from_here
 
 Make = Callable[..., Setup]
