@@ -31,7 +31,7 @@ SEARCH_LIMIT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Tokens:
     """Tokens to report.
 
     `prompt` includes `cached` (read from a prompt cache) and `written` (put there), `completion`
@@ -44,7 +44,7 @@ class Tally:
     reasoning: int = 0
     written: int = 0
 
-    def times(self, choices: int) -> Tally:
+    def times(self, choices: int) -> Tokens:
         """The tokens of so many choices: the output of all counts, the prompt once."""
         if choices == 1:
             return self
@@ -69,7 +69,7 @@ class Completion:
     position: int
     parts: tuple[Part, ...]
     finish: Finish
-    usage: Tally
+    usage: Tokens
     fault: Fault | None = None
     pace: Pace | None = None
     stop_sequence: str | None = None
@@ -108,7 +108,7 @@ def complete(conversation: Conversation, reply: Reply, script: str = "") -> Comp
         position=conversation.position,
         parts=parts,
         finish=finish,
-        usage=_tally(conversation, reply, spent, reasoning),
+        usage=_tokens(conversation, reply, spent, reasoning),
         fault=reply.fault,
         pace=reply.pace,
         stop_sequence=word,
@@ -136,9 +136,9 @@ def _stopped(parts: tuple[Part, ...], words: Sequence[str]) -> tuple[tuple[Part,
     """What was said before the first stop word, and the word; it is not part of the reply."""
     for index, part in enumerate(parts):
         if isinstance(part, Text):
-            found = [(part.text.find(word), word) for word in words if word in part.text]
-            if found:
-                at, word = min(found)
+            places = [(part.text.find(word), word) for word in words if word in part.text]
+            if places:
+                at, word = min(places)
                 return (*parts[:index], Text(part.text[:at])), word
     return parts, None
 
@@ -171,16 +171,16 @@ def _finish(parts: tuple[Part, ...]) -> Finish:
     return "refusal" if any(isinstance(part, Refusal) for part in parts) else "stop"
 
 
-def _tally(conversation: Conversation, reply: Reply, spent: int, reasoning: int) -> Tally:
-    counted = Tally(conversation.prompt_tokens, spent, 0, reasoning)
-    told = reply.usage
-    if told is None:
+def _tokens(conversation: Conversation, reply: Reply, spent: int, reasoning: int) -> Tokens:
+    counted = Tokens(conversation.prompt_tokens, spent, 0, reasoning)
+    reported = reply.usage
+    if reported is None:
         return counted
-    return Tally(
-        counted.prompt if told.prompt_tokens is None else told.prompt_tokens,
-        counted.completion if told.completion_tokens is None else told.completion_tokens,
-        told.cached_tokens or 0,
-        counted.reasoning if told.reasoning_tokens is None else told.reasoning_tokens,
+    return Tokens(
+        counted.prompt if reported.prompt_tokens is None else reported.prompt_tokens,
+        counted.completion if reported.completion_tokens is None else reported.completion_tokens,
+        reported.cached_tokens or 0,
+        counted.reasoning if reported.reasoning_tokens is None else reported.reasoning_tokens,
     )
 
 

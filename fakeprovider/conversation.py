@@ -181,13 +181,13 @@ class Conversation:
     @property
     def results(self) -> tuple[Result, ...]:
         """Tool results after the last assistant turn; none once the user has spoken again."""
-        found = []
+        results = []
         for message in reversed(self.messages):
             if message.role == "assistant" or message.opens_turn:
                 break
             if message.role == "tool":
-                found.append(_result(message))
-        return tuple(reversed(found))
+                results.append(_result(message))
+        return tuple(reversed(results))
 
     @property
     def last_result(self) -> Result | None:

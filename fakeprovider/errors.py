@@ -1,4 +1,4 @@
-"""A number with its noun."""
+"""Errors in no provider's dialect, and how a message counts things."""
 
 from __future__ import annotations
 

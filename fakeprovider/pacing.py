@@ -69,8 +69,8 @@ def read(words: Mapping[str, str], base: Pace | None = None) -> Pace | None:
             stall_every=int(every),
         )
     except ValueError as error:
-        told = str(error).replace("tokens_per_second", "tps").removesuffix("; or None")
-        raise BadPace(told) from None
+        message = str(error).replace("tokens_per_second", "tps").removesuffix("; or None")
+        raise BadPace(message) from None
 
 
 def _profile(name: str) -> Pace:

@@ -150,15 +150,15 @@ def _ranks() -> dict[bytes, int]:
 
 def pieces(text: str) -> list[str]:
     """The text cut where its tokens end, never inside a character."""
-    core, found, open_bytes = encoding(), [], b""
+    core, texts, open_bytes = encoding(), [], b""
     for token in encode(text):
         open_bytes += core.decode_single_token_bytes(token)
         try:
-            found.append(open_bytes.decode())
+            texts.append(open_bytes.decode())
         except UnicodeDecodeError:  # a character may span several tokens
             continue
         open_bytes = b""
-    return found
+    return texts
 
 
 def head(text: str, tokens: int) -> str:

@@ -1,1 +1,1 @@
-"""TODO."""
+"""From the bytes of a request to a conversation: reading, folding, counting, remembering."""

@@ -148,7 +148,12 @@ def _tool(tool: Offered) -> int:
     properties = (tool.parameters or {}).get("properties")
     if not isinstance(properties, Mapping) or not properties:
         return _TOOL + head
-    return _TOOL + head + _PROPERTIES + sum(_property(*one) for one in properties.items())
+    return (
+        _TOOL
+        + head
+        + _PROPERTIES
+        + sum(_property(name, schema) for name, schema in properties.items())
+    )
 
 
 def _property(name: str, schema: Any) -> int:

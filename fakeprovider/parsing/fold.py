@@ -66,14 +66,14 @@ def _size(message: Message) -> int:
 class State:
     """A transcript up to one of its messages.
 
-    `wire` counts messages of the request, which may hold several neutral ones; `tokens` is right
-    if more follow, `end` corrects it if none do; `sent` are those before the last assistant turn,
+    `wire` counts messages of the request, which may hold several neutral ones; `tokens` is right if
+    more follow, `end` corrects it if none do; `sent` are those before the last assistant turn,
     which the request before this one had sent; `turns` counts assistant turns and `own` is one more
-    than the highest own call id; `names` has the tool of each call id; `pending` and
-    `answered` are the ids of the last assistant turn's calls, which stands at `asked`; `called`
-    has where each tool was first asked for; `size` is the memory of the messages in bytes; `trail`
-    are the fingerprints of all messages but the last, `mark` is that one's, `base` the trail of
-    those before the last assistant turn.
+    than the highest own call id; `names` has the tool of each call id; `pending` and `answered` are
+    the ids of the last assistant turn's calls, which stands at `turn_at`; `called` has where each
+    tool was first called; `size` is the memory of the messages in bytes; `trail` are the
+    fingerprints of all messages but the last, `mark` is that one's, `base` the trail of those
+    before the last assistant turn.
     """
 
     messages: tuple[Message, ...] = ()
@@ -87,7 +87,7 @@ class State:
     called: Mapping[str, int] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
     answered: frozenset[str] = frozenset()
-    asked: int = -1
+    turn_at: int = -1
     flaws: tuple[Violation, ...] = ()
     size: int = 0
     trail: Trail = START
@@ -125,7 +125,7 @@ class Folding:
         self._called = dict(state.called)
         self._pending = list(state.pending)
         self._answered = set(state.answered)
-        self._asked = state.asked
+        self._turn_at = state.turn_at
         self._flaws = list(state.flaws)
         self._size = state.size
         self._trail = state.trail
@@ -153,7 +153,7 @@ class Folding:
             called=self._called,
             pending=tuple(self._pending),
             answered=frozenset(self._answered),
-            asked=self._asked,
+            turn_at=self._turn_at,
             flaws=tuple(self._flaws),
             size=self._size,
             trail=self._trail,
@@ -224,7 +224,7 @@ class Folding:
     def _take_turn(self, message: Message) -> None:
         self._turns += 1
         self._answered = set()
-        self._asked = self._wire
+        self._turn_at = self._wire
         self._take_calls(message)
 
     def _take_calls(self, message: Message) -> None:
@@ -243,18 +243,18 @@ class Folding:
 
     def _close_calls(self) -> None:
         if self._pending:
-            self._flaws.append(unanswered(self._asked, self._pending))
+            self._flaws.append(unanswered(self._turn_at, self._pending))
             self._pending.clear()
 
     def _flaw(self, rule: str, detail: str) -> None:
         self._flaws.append(Violation(rule, self._wire, detail))
 
 
-def unanswered(asked: int, pending: Iterable[str]) -> Violation:
-    """Calls of the assistant message at `asked` that no tool result answers."""
+def unanswered(turn_at: int, pending: Iterable[str]) -> Violation:
+    """Calls of the assistant message at `turn_at` that no tool result answers."""
     ids = ", ".join(map(repr, pending))
     return Violation(
-        "unanswered_call", asked, f"no tool result right after it for its call(s) {ids}"
+        "unanswered_call", turn_at, f"no tool result right after it for its call(s) {ids}"
     )
 
 
@@ -262,7 +262,7 @@ def finish(state: State, offered: Iterable[str] = ()) -> tuple[Violation, ...]:
     """Everything wrong with a transcript that ends here, in its order."""
     flaws = list(state.flaws)
     if state.pending:
-        flaws.append(unanswered(state.asked, state.pending))
+        flaws.append(unanswered(state.turn_at, state.pending))
     names = set(offered)
     flaws += (
         Violation("not_offered", index, f"a call of {name!r}, which is not offered now")

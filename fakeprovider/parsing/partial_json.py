@@ -18,10 +18,10 @@ def complete_object(text: str) -> dict[str, Any] | None:
         return {}
     for start in _starts(text):
         try:
-            found = json.loads(start)
+            value = json.loads(start)
         except (ValueError, RecursionError):
             continue
-        return found if isinstance(found, dict) else None
+        return value if isinstance(value, dict) else None
     return None
 
 

@@ -241,7 +241,7 @@ def too_deep() -> ApiError:
     return invalid("The body is nested too deeply to be read.")
 
 
-def _diagnose(body: bytes, found: str) -> str:
+def _diagnose(body: bytes, reason: str) -> str:
     """Why a body is no JSON: the standard library says it better, and lone surrogates plainly."""
     if not body.strip():
         return "The body is empty. Send a JSON object."
@@ -257,19 +257,19 @@ def _diagnose(body: bytes, found: str) -> str:
         return f"The body is not JSON: {error}."
     except RecursionError:
         return too_deep().message
-    return f"The body is not JSON: {found}."
+    return f"The body is not JSON: {reason}."
 
 
-def _wrong_shape(found: str, where: str) -> ApiError:
-    missing = _MISSING.search(found)
-    place = _PLACE.search(found)
+def _wrong_shape(message: str, where: str) -> ApiError:
+    missing = _MISSING.search(message)
+    place = _PLACE.search(message)
     path = _join(where, place[1] if place else "")
     if missing:
         param = _join(path, f".{missing[1]}")
         return invalid(
             f"Missing required parameter: '{param}'.", param, "missing_required_parameter"
         )
-    reason = _TYPE.sub(lambda name: _JSON_WORDS[name[0]], _PLACE.sub("", found).lower())
+    reason = _TYPE.sub(lambda name: _JSON_WORDS[name[0]], _PLACE.sub("", message).lower())
     named = f"'{path}'" if path else "the body"
     return invalid(f"Invalid type for {named}: {reason}.", path or None, "invalid_type")
 

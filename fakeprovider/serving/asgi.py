@@ -62,17 +62,17 @@ def read_head(headers: Headers) -> Head:
 
 @lru_cache(maxsize=1024)
 def _head(headers: tuple[tuple[bytes, bytes], ...]) -> Head:
-    found = {name: value.decode("latin-1") for name, value in headers}
-    kind = found.get(b"content-type", "").partition(";")[0].strip().lower()
-    packed = found.get(b"content-encoding", "").strip().lower()
-    retries = found.get(b"x-stainless-retry-count", "")
+    values = {name: value.decode("latin-1") for name, value in headers}
+    kind = values.get(b"content-type", "").partition(";")[0].strip().lower()
+    packed = values.get(b"content-encoding", "").strip().lower()
+    retries = values.get(b"x-stainless-retry-count", "")
     return Head(
         strange_type="" if kind == "application/json" or kind.endswith("+json") else kind,
         encoding="" if packed == "identity" else packed,
-        run=found.get(b"x-fake-run", ""),
+        run=values.get(b"x-fake-run", ""),
         attempt=int(retries) if _COUNT.fullmatch(retries) else 0,
         counts=bool(retries),
-        agent=next((name.decode() for name in _SUB_AGENT if name in found), ""),
+        agent=next((name.decode() for name in _SUB_AGENT if name in values), ""),
     )
 
 
@@ -139,14 +139,14 @@ def _resumed(begun: Coroutine[Any, None, bytes], waiting: object) -> Generator[A
 
 async def _read(receive: Receive, limit: int) -> bytes:
     chunks: list[bytes] = []
-    left, more = limit, True
+    remaining, more = limit, True
     while more:
         event = await receive()
         if event["type"] == "http.disconnect":
             raise ClientLeft
         chunk, more = event.get("body", b""), event.get("more_body", False)
-        left -= len(chunk)
-        if left < 0:
+        remaining -= len(chunk)
+        if remaining < 0:
             raise _too_large(limit)
         chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -157,12 +157,12 @@ async def discard_body(receive: Receive, limit: int, *, seconds: float = BODY_TI
 
     Ends with the body or the connection, at several times `limit`, or after `seconds`.
     """
-    left, more = limit * _DISCARD, True
+    remaining, more = limit * _DISCARD, True
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while more and left > 0:
+            while more and remaining > 0:
                 event = await receive()
-                left -= len(event.get("body", b""))
+                remaining -= len(event.get("body", b""))
                 more = event.get("more_body", False)
 
 

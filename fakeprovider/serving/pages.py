@@ -107,9 +107,9 @@ class _Pages:
 
 def _dialect(request: Request) -> Dialect:
     """The dialect whose client asks, by the header that only its clients send; else the first."""
-    known = list(DIALECTS.values())
-    shown = (dialect for dialect in known if (dialect.client_header or "") in request.headers)
-    return next(shown, known[0])
+    dialects = list(DIALECTS.values())
+    shown = (dialect for dialect in dialects if (dialect.client_header or "") in request.headers)
+    return next(shown, dialects[0])
 
 
 def _models(request: Request, names: tuple[str, ...], name: str) -> Response:

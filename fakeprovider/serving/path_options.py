@@ -91,8 +91,8 @@ def _pairs(part: str, options: dict[str, str]) -> dict[str, str]:
 
 
 def _unknown(name: str) -> BadParameter:
-    known = ", ".join(("fault", *OPTIONS))
-    return BadParameter(f"unknown path parameter {name!r}; there are: {known}")
+    names = ", ".join(("fault", *OPTIONS))
+    return BadParameter(f"unknown path parameter {name!r}; there are: {names}")
 
 
 def chaos(words: Mapping[str, str]) -> Chaos | None:
@@ -104,8 +104,8 @@ def chaos(words: Mapping[str, str]) -> Chaos | None:
     try:
         share, seed = float(words["chaos"]), int(words.get("seed", "0"))
     except ValueError:
-        told = ", ".join(f"{name}={words[name]!r}" for name in ("chaos", "seed") if name in words)
-        raise BadFault(f"{told}: chaos must be 0 to 1, seed a whole number") from None
+        pairs = ", ".join(f"{name}={words[name]!r}" for name in ("chaos", "seed") if name in words)
+        raise BadFault(f"{pairs}: chaos must be 0 to 1, seed a whole number") from None
     return Chaos(share, seed)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fakeprovider.completion import Completion, Tally
+from fakeprovider.completion import Completion, Tokens
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.protocols.answers import (
     NotAnAnswer,
@@ -175,19 +175,19 @@ def event(data: dict[str, Any], tokens: int = 0) -> Frame:
     return Frame(b"data: " + _encode(data) + b"\n\n", tokens)
 
 
-def _usage(tally: Tally) -> dict[str, Any]:
+def _usage(tokens: Tokens) -> dict[str, Any]:
     """Cached tokens are part of the prompt."""
     return {
-        "prompt_tokens": tally.prompt,
-        "completion_tokens": tally.completion,
-        "total_tokens": tally.total,
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.completion,
+        "total_tokens": tokens.total,
         "prompt_tokens_details": {
-            "cached_tokens": tally.cached,
-            "cache_write_tokens": tally.written,
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": tokens.written,
             "audio_tokens": 0,
         },
         "completion_tokens_details": {
-            "reasoning_tokens": tally.reasoning,
+            "reasoning_tokens": tokens.reasoning,
             "audio_tokens": 0,
             "accepted_prediction_tokens": 0,
             "rejected_prediction_tokens": 0,

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from fakeprovider.completion import Completion, Part, Tally
+from fakeprovider.completion import Completion, Part, Tokens
 from fakeprovider.conversation import Call, Conversation
 from fakeprovider.parsing.thinking import sign
 from fakeprovider.protocols.answers import (
@@ -179,17 +179,17 @@ def _frame(conversation: Conversation, completion: Completion, status: str) -> d
     }
 
 
-def _usage(tally: Tally) -> dict[str, Any]:
+def _usage(tokens: Tokens) -> dict[str, Any]:
     """Cached tokens stand inside `input_tokens`."""
     return {
-        "input_tokens": tally.prompt,
+        "input_tokens": tokens.prompt,
         "input_tokens_details": {
-            "cached_tokens": tally.cached,
-            "cache_write_tokens": tally.written,
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": tokens.written,
         },
-        "output_tokens": tally.completion,
-        "output_tokens_details": {"reasoning_tokens": tally.reasoning},
-        "total_tokens": tally.total,
+        "output_tokens": tokens.completion,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": tokens.total,
     }
 
 
