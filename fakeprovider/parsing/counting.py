@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import starmap
 from typing import Any
 
 from fakeprovider.conversation import Call, ContinuedConversation, Conversation, Message, Offered
@@ -148,12 +149,7 @@ def _tool(tool: Offered) -> int:
     properties = (tool.parameters or {}).get("properties")
     if not isinstance(properties, Mapping) or not properties:
         return _TOOL + head
-    return (
-        _TOOL
-        + head
-        + _PROPERTIES
-        + sum(_property(name, schema) for name, schema in properties.items())
-    )
+    return _TOOL + head + _PROPERTIES + sum(starmap(_property, properties.items()))
 
 
 def _property(name: str, schema: Any) -> int:

@@ -198,7 +198,7 @@ def _unthought(state: State) -> int | None:
     if not state.answered or state.messages[-1].opens_turn:
         return None
     last = next(message for message in reversed(state.messages) if message.role == "assistant")
-    return None if last.thought else state.asked
+    return None if last.thought else state.turn_at
 
 
 def _paused(history: tuple[Message, ...]) -> list[int]:
