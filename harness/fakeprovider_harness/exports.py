@@ -1,13 +1,19 @@
 """All public names of the package, which loads this module when the first of them is used."""
 
 from fakeprovider_harness import conditions
-from fakeprovider_harness.approvals import StaleDecision, UnsafeRejection, approve, reject, settle
 from fakeprovider_harness.budget.charging import Price, PriceTable, Pricing, UnknownPrice
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.clock import Clock, FakeClock, SystemClock
 from fakeprovider_harness.conditions import *  # noqa: F403
 from fakeprovider_harness.conditions.predicate import has_marker
 from fakeprovider_harness.context import ContextPolicy
+from fakeprovider_harness.engine.approvals import (
+    StaleDecision,
+    UnsafeRejection,
+    approve,
+    reject,
+    settle,
+)
 from fakeprovider_harness.engine.sync import run
 from fakeprovider_harness.engine.transcript import close, say
 from fakeprovider_harness.loop import arun

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from fakeprovider_harness.approvals import approve, reject
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.clock import Clock, SystemClock
+from fakeprovider_harness.engine.approvals import approve, reject
 from fakeprovider_harness.models.base import Message, Model, ModelReply, ToolSpec
 from fakeprovider_harness.state import Interruption, RunState
 from fakeprovider_harness.tooling import model_messages
