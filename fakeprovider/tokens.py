@@ -17,7 +17,7 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from itertools import pairwise
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,8 +132,10 @@ def _count_word(word: str) -> int:
         return 1
     parts = [character.encode() for character in word]
     while len(parts) > 1:
-        pairs = [left + right for left, right in pairwise(parts)]
-        merged = [ranks.get(b2a_base64(pair, newline=False), _NO_RANK) for pair in pairs]
+        pairs = list(map(add, parts, parts[1:]))
+        merged = []
+        for pair in pairs:
+            merged.append(ranks.get(b2a_base64(pair, newline=False), _NO_RANK))
         lowest = min(merged)
         if lowest == _NO_RANK:
             break

@@ -291,10 +291,19 @@ class RequestCaches:
                 counted.append(entry if entry.message.role == "tool" else entry.counted())
             entries = tuple(counted)
             self.entries.put(key, entries, _cost(key, entries))
-        for entry in entries:
-            if entry.tokens is None:
-                return self._with_tools(dialect, raw, names, entries)
-        return entries
+        if None not in [entry.tokens for entry in entries]:
+            return entries
+        # Results take the names of their tools, which stand in an earlier message.
+        tools = tuple([names.get(entry.message.call_id, "") for entry in entries])
+        named_key = (dialect, raw, tools)
+        named = self.entries.get(named_key)
+        if named is None:
+            counted = []
+            for entry, tool in zip(entries, tools, strict=True):
+                counted.append(entry.counted(tool) if entry.message.role == "tool" else entry)
+            named = tuple(counted)
+            self.entries.put(named_key, named, _cost(named_key, named))
+        return named
 
     def read_tools(
         self, dialect: str, raw: bytes, parse: Callable[[bytes], tuple[Offered, ...]]
@@ -309,22 +318,6 @@ class RequestCaches:
             # Parsed JSON takes several times its text.
             self.tools.put((dialect, raw), counted, 8 * len(raw) + 1000)
         return counted
-
-    def _with_tools(
-        self, dialect: str, raw: bytes, names: Mapping[str, str], entries: tuple[Entry, ...]
-    ) -> tuple[Entry, ...]:
-        """Results with the names of their tools, which stand in an earlier message."""
-        tools = tuple(names.get(entry.message.call_id, "") for entry in entries)
-        key = (dialect, raw, tools)
-        named = self.entries.get(key)
-        if named is None:
-            named = tuple(map(_named, entries, tools))
-            self.entries.put(key, named, _cost(key, named))
-        return named
-
-
-def _named(entry: Entry, tool: str) -> Entry:
-    return entry.counted(tool) if entry.message.role == "tool" else entry
 
 
 def _cost(key: Key, entries: tuple[Entry, ...]) -> int:

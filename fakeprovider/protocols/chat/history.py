@@ -135,7 +135,9 @@ def _assistant(wire: WireMessage, text: str) -> Entry:
     if wire.function_call is not None and not calls:
         named = wire.function_call
         calls = (_call(WireCall(_function_id(named.name), named)),)
-    flaws = [flaw for call in calls for flaw in _call_flaws(call)]
+    flaws: list[Flaw] = []
+    for call in calls:
+        flaws += _call_flaws(call)
     if wire.tool_calls == []:
         flaws.append(("empty_tool_calls", "'tool_calls' is an empty list; leave it out"))
     if not calls and wire.content is None and wire.refusal is None and wire.audio is None:
