@@ -92,7 +92,7 @@ def canonical(message: Message) -> dict[str, Any]:
         return {"role": message.role, "content": message.text}
     form: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     if message.calls:
-        form["tool_calls"] = [_canonical_call(call) for call in message.calls]
+        form["tool_calls"] = list(map(_canonical_call, message.calls))
     return form
 
 
