@@ -130,7 +130,7 @@ def _count_word(word: str) -> int:
     ranks = _ranks()
     if b2a_base64(word.encode(), newline=False) in ranks:
         return 1
-    parts = [character.encode() for character in word]
+    parts = list(map(str.encode, word))
     while len(parts) > 1:
         pairs = list(map(add, parts, parts[1:]))
         merged = []
