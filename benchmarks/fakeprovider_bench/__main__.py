@@ -10,9 +10,7 @@ def main() -> None:
     """Load the command line and run it."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        from fakeprovider_bench.cli import (
-            main as run,  # late, so that the handlers stand before it loads
-        )
+        from fakeprovider_bench.cli import main as run
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     if sys.stdout is None:

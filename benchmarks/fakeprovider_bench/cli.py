@@ -29,9 +29,7 @@ class Bench(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         import_module(f"{commands.__name__}.{cmd_name}")
-        from fakeprovider_bench.options import (
-            COMMANDS,  # late, as the module that it is loaded with
-        )
+        from fakeprovider_bench.options import COMMANDS
 
         return COMMANDS[cmd_name]
 

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from fakeprovider.registry import Registry
 from fakeprovider_bench.report import Form
 from fakeprovider_harness.commands.options import Usd as Amount
-from fakeprovider_harness.models.connection import endpoint
+from fakeprovider_harness.models.exchange import endpoint
 
 T = TypeVar("T")
 

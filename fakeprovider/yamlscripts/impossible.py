@@ -12,12 +12,7 @@ from itertools import product
 from typing import Any
 
 from fakeprovider.faults import plan
-from fakeprovider.yamlscripts.conditions import (
-    Situation,
-    Verdict,
-    numbers_compared,
-    verdict,
-)
+from fakeprovider.yamlscripts.conditions import Situation, Verdict, numbers_compared, verdict
 from fakeprovider.yamlscripts.nodes import Node, Problems
 from fakeprovider.yamlscripts.program import Program
 from fakeprovider.yamlscripts.speech import fault

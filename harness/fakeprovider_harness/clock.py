@@ -121,13 +121,13 @@ class RunClock:
 
     def tick(self) -> None:
         """Bring the times of the run up to now."""
-        now, times = self.monotonic(), self._times
+        now, times = self.source.monotonic(), self._times
         passed = now - self._began
         paused = self.paused + (0.0 if self._pausing is None else now - self._pausing)
         times.elapsed = self._elapsed + passed
         times.active = self._active + passed - paused
         times.waited = self._waited + paused
-        times.left = self.time()
+        times.left = self.source.time()
 
     @contextmanager
     def pausing(self) -> Iterator[None]:

@@ -19,16 +19,19 @@ from fakeprovider_harness.engine.transcript import close, say
 from fakeprovider_harness.loop import arun
 from fakeprovider_harness.models.retry import RetryBudget, RetryingModel, RetryPolicy
 from fakeprovider_harness.outcomes import WAYS_OUT, Status, Stop, StopKind
-from fakeprovider_harness.persistence.storage import NoStore, RunBusy, StaleRun, Storage
 from fakeprovider_harness.persistence.store import NoSuchRun, Store
 from fakeprovider_harness.settings import Settings
 from fakeprovider_harness.state import (
     Check,
     Interruption,
     LostRequest,
+    NoStore,
     PendingCall,
+    RunBusy,
     RunState,
     SideRequest,
+    StaleRun,
+    Storage,
     ToolResult,
     TurnRecord,
 )

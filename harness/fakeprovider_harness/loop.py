@@ -19,9 +19,8 @@ from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.engine.tool_step import next_calls, perform
 from fakeprovider_harness.models.base import Model
 from fakeprovider_harness.outcomes import Status, Stop, StopKind
-from fakeprovider_harness.persistence.storage import Storage
 from fakeprovider_harness.settings import Settings
-from fakeprovider_harness.state import RunState
+from fakeprovider_harness.state import RunState, Storage
 from fakeprovider_harness.stop import Condition
 from fakeprovider_harness.tools import Tool
 from fakeprovider_harness.trace import Trace
@@ -97,6 +96,6 @@ async def _step(run: RunContext) -> Stop | None:
         return await perform(run, calls)
     if waits_for_person := interruption(run.state):
         return waits_for_person
-    if run.context is not None and compaction.due(run):
+    if run.context is not None and model_step.compaction_due(run):
         return await compaction.compact(run, run.context)
     return await model_step.ask(run)

@@ -1,9 +1,13 @@
-"""The run as data: everything that a process needs to go on where another one ended."""
+"""Digests that tell one call from another, whatever the spacing and key order of its JSON."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import uuid
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
+from typing import Any, Protocol
 
 import msgspec
 
@@ -34,6 +38,27 @@ from fakeprovider_harness.records import (
     VerdictKind,
     View,
 )
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal for equal values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(*parts: Any) -> str:
+    """A digest of JSON-like values: 32 hexadecimal digits."""
+    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def of_text(text: str) -> str:
+    """What tells one result from another: 32 hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def of_call(tool: str, arguments: dict[str, Any]) -> str:
+    """What a decision or a cached result is bound to: the tool and its arguments."""
+    return digest(tool, arguments)
+
 
 __all__ = [
     "UNFINISHED",
@@ -263,3 +288,43 @@ class RunState(msgspec.Struct, omit_defaults=True):
             self.leg_turns = len(self.turns)
         self.stop = None
         self.status = Status.RUNNING
+
+
+class RunBusy(Exception):
+    """Another process is running this run; nothing was changed."""
+
+
+class StaleRun(Exception):
+    """The store has a newer revision of this run; nothing was changed."""
+
+
+class Storage(Protocol):
+    """Where a run is kept while it goes on."""
+
+    def claim(self, run_id: str) -> AbstractContextManager[None]:
+        """Own the run until the context ends; raises `RunBusy` if another owner lives."""
+        ...
+
+    def find(self, run_id: str) -> RunState | None:
+        """The run as it was last saved, None if there is none."""
+        ...
+
+    def save(self, state: RunState, *, durable: bool = False) -> None:
+        """Keep what is new since the last save; raises `StaleRun` if somebody else saved.
+
+        `durable` survives the loss of power, otherwise the loss of the process.
+        """
+        ...
+
+
+class NoStore:
+    """Keeps nothing: a run that ends with its process."""
+
+    def claim(self, run_id: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def find(self, run_id: str) -> RunState | None:
+        return None
+
+    def save(self, state: RunState, *, durable: bool = False) -> None:
+        return None

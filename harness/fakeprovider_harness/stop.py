@@ -221,15 +221,10 @@ def _literal(value: Any) -> str:
     return repr(str(value) if isinstance(value, Decimal) else value)
 
 
-def within_leg(state: RunState) -> range:
-    """The indexes of the turns of this leg, the latest first."""
-    return range(len(state.turns) - 1, state.leg_turns - 1, -1)
-
-
 def streak(state: RunState, holds: Callable[[int], bool]) -> int:
     """How many of the latest turns of this leg `holds` is true of, without a gap; by index."""
     count = 0
-    for index in within_leg(state):
+    for index in reversed(range(state.leg_turns, len(state.turns))):
         if not holds(index):
             break
         count += 1

@@ -17,10 +17,8 @@ from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.clock import Clock
 from fakeprovider_harness.models.base import ToolSpec
-from fakeprovider_harness.persistence.storage import Storage
 from fakeprovider_harness.quantities import text
-from fakeprovider_harness.state import RunState
-from fakeprovider_harness.tooling.fingerprint import canonical, digest
+from fakeprovider_harness.state import RunState, Storage, canonical, digest
 from fakeprovider_harness.tooling.schema import CONTEXT, signature_schema, written
 from fakeprovider_harness.trace import Trace
 

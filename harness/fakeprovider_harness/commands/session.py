@@ -25,10 +25,9 @@ from fakeprovider_harness.models.client import make_model
 from fakeprovider_harness.models.retry import RetryPolicy
 from fakeprovider_harness.outer import Caps, OuterReport, Setup
 from fakeprovider_harness.outer.setup import silent
-from fakeprovider_harness.persistence.storage import RunBusy, StaleRun
 from fakeprovider_harness.persistence.store import NoSuchRun, Store
 from fakeprovider_harness.settings import Settings
-from fakeprovider_harness.state import RunState
+from fakeprovider_harness.state import RunBusy, RunState, StaleRun
 from fakeprovider_harness.trace import no_trace
 from fakeprovider_harness.verify.command import CommandSucceeds
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from fakeprovider_harness import quantities
 from fakeprovider_harness.engine.transcript import settle_call
-from fakeprovider_harness.state import Decision, PendingCall, RunState, Standing
-from fakeprovider_harness.tooling import fingerprint, model_messages
+from fakeprovider_harness.state import Decision, PendingCall, RunState, Standing, of_call
+from fakeprovider_harness.tooling import model_messages
 
 
 class StaleDecision(Exception):
@@ -45,7 +45,7 @@ def approve(
     quantities.amount("approve: expires_in", expires_in)
     call = _find(state, call_id, "awaiting", "unknown")
     if arguments is not None:
-        call.fingerprint = fingerprint.of_call(call.call.name, arguments)
+        call.fingerprint = of_call(call.call.name, arguments)
         call.args, call.edited = arguments, True
     expires = None if expires_in is None else now + float(expires_in)
     _decide(call, Decision(True, call.fingerprint, by=by, at=now, expires=expires))

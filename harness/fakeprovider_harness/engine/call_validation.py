@@ -5,8 +5,8 @@ from __future__ import annotations
 from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.engine.transcript import settle_call
 from fakeprovider_harness.models.base import Call
-from fakeprovider_harness.state import Decision, PendingCall, RunState
-from fakeprovider_harness.tooling import fingerprint, model_messages
+from fakeprovider_harness.state import Decision, PendingCall, RunState, canonical, of_call
+from fakeprovider_harness.tooling import model_messages
 from fakeprovider_harness.tooling.toolbox import Checked
 from fakeprovider_harness.tools import Arguments, Tool
 from fakeprovider_harness.trace import Decided
@@ -46,10 +46,10 @@ def _sort(run: RunContext, call: PendingCall, tool: Tool | None, checked: Checke
         settle_call(call, model_messages.denied(why), "denied")
         return
     call.args = checked.arguments
-    call.signature = fingerprint.of_call(tool.name, tool.essential(checked.arguments))
+    call.signature = of_call(tool.name, tool.essential(checked.arguments))
     call.effects, call.polls = not tool.read_only, tool.max_polls if tool.polling else 0
     call.final = tool.final
-    call.fingerprint = fingerprint.of_call(tool.name, checked.arguments)
+    call.fingerprint = of_call(tool.name, checked.arguments)
     call.declaration = tool.declaration
     if _is_known_to_fail(run.state, call):
         settle_call(call, model_messages.KNOWN_TO_FAIL, "denied")
@@ -125,7 +125,7 @@ def tell(run: RunContext, call: PendingCall) -> None:
             decision.reason,
             decision.by,
             decision.at,
-            edited=fingerprint.canonical(call.args) if call.edited else None,
+            edited=canonical(call.args) if call.edited else None,
             standing=decision.standing,
         )
     )
@@ -137,16 +137,16 @@ def _as_examined(run: RunContext, call: PendingCall) -> bool:
     if tool is not None and tool.declaration != call.declaration:
         return False
     decided = call.fingerprint if call.decision is None else call.decision.fingerprint
-    return fingerprint.of_call(call.call.name, call.args or {}) == call.fingerprint == decided
+    return of_call(call.call.name, call.args or {}) == call.fingerprint == decided
 
 
 def _check_edit(run: RunContext, call: PendingCall) -> None:
     """Arguments that a person wrote must fit like the model's; else that person is asked again."""
     tool = run.toolbox.get(call.call.name)
-    changed = Call(call.call.id, call.call.name, fingerprint.canonical(call.args))
+    changed = Call(call.call.id, call.call.name, canonical(call.args))
     checked = run.toolbox.check(changed)
     if tool is not None and checked.arguments is not None:
-        call.signature = fingerprint.of_call(tool.name, tool.essential(checked.arguments))
+        call.signature = of_call(tool.name, tool.essential(checked.arguments))
         return
     call.phase, call.decision, call.note = "awaiting", None, checked.complaint
     call.asked = run.clock.time()

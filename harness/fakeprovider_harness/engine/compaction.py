@@ -6,33 +6,16 @@ from collections.abc import Sequence
 
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.context.policy import Ask, ContextPolicy, Moment
-from fakeprovider_harness.engine.metered_model import NotAdmitted, ask_beside
+from fakeprovider_harness.engine.model_step import NotAdmitted, ask_beside, last_prompt
 from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.engine.transcript import shown, size
 from fakeprovider_harness.models.base import Message, Model
 from fakeprovider_harness.outcomes import Stop, StopKind
 from fakeprovider_harness.records import View
-from fakeprovider_harness.state import RunState
 from fakeprovider_harness.trace import Compaction
 
 FRUITLESS = 2
 """Compactions in a row after which the very next prompt was over the window again."""
-
-
-def due(run: RunContext) -> ContextPolicy | None:
-    """The policy, if the context is to shrink before the next request; once per turn at most."""
-    policy = run.context
-    if policy is None or run.state.compacted == len(run.state.turns):
-        return None
-    return policy if run.overflowed or last_prompt(run.state) >= policy.window else None
-
-
-def last_prompt(state: RunState) -> int:
-    """Tokens of the last prompt and its reply, as reported: what the next prompt begins with."""
-    if not state.turns:
-        return 0
-    usage = state.turns[-1].usage
-    return usage.prompt_tokens + usage.completion_tokens
 
 
 async def compact(run: RunContext, policy: ContextPolicy) -> Stop | None:

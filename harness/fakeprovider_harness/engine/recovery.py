@@ -11,8 +11,7 @@ from fakeprovider_harness.engine.call_validation import review
 from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.engine.transcript import settle_call
 from fakeprovider_harness.models.base import Usage
-from fakeprovider_harness.persistence.storage import Storage
-from fakeprovider_harness.state import LostRequest, PendingCall, RunState
+from fakeprovider_harness.state import LostRequest, PendingCall, RunState, Storage
 from fakeprovider_harness.tooling import model_messages
 from fakeprovider_harness.tooling.tool_context import spend
 

@@ -12,10 +12,9 @@ from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.clock import Clock
 from fakeprovider_harness.context.policy import ContextPolicy
 from fakeprovider_harness.models.base import Model
-from fakeprovider_harness.persistence.storage import Storage
 from fakeprovider_harness.quantities import expect
 from fakeprovider_harness.settings import Settings
-from fakeprovider_harness.state import RunState
+from fakeprovider_harness.state import RunState, Storage
 from fakeprovider_harness.stop import Condition
 from fakeprovider_harness.tools import Tool
 from fakeprovider_harness.trace import Trace

@@ -18,9 +18,16 @@ from fakeprovider_harness.engine.run_arguments import RunArguments
 from fakeprovider_harness.models.base import Usage
 from fakeprovider_harness.models.retry import RetryingModel
 from fakeprovider_harness.outcomes import Status, Stop, StopKind
-from fakeprovider_harness.persistence.storage import NoStore, Storage
 from fakeprovider_harness.settings import Settings
-from fakeprovider_harness.state import LostRequest, PendingCall, Purpose, RunState, SideRequest
+from fakeprovider_harness.state import (
+    LostRequest,
+    NoStore,
+    PendingCall,
+    Purpose,
+    RunState,
+    SideRequest,
+    Storage,
+)
 from fakeprovider_harness.stop import AnyOf, Condition, refuse_uncallable
 from fakeprovider_harness.tooling.result_cache import ResultCache
 from fakeprovider_harness.tooling.toolbox import Toolbox

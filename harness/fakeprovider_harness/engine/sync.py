@@ -15,9 +15,8 @@ from fakeprovider_harness.clock import Clock
 from fakeprovider_harness.context.policy import ContextPolicy
 from fakeprovider_harness.loop import arun
 from fakeprovider_harness.models.base import Model
-from fakeprovider_harness.persistence.storage import Storage
 from fakeprovider_harness.settings import Settings
-from fakeprovider_harness.state import RunState
+from fakeprovider_harness.state import RunState, Storage
 from fakeprovider_harness.stop import Condition
 from fakeprovider_harness.tools import Tool
 from fakeprovider_harness.trace import Trace

@@ -17,10 +17,9 @@ from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.models.wire import mend, mend_tree
 from fakeprovider_harness.outcomes import Stop, StopKind, weightiest
 from fakeprovider_harness.settings import Settings
-from fakeprovider_harness.state import PendingCall, ToolResult
+from fakeprovider_harness.state import PendingCall, ToolResult, canonical
 from fakeprovider_harness.tooling import model_messages
 from fakeprovider_harness.tooling.execution import Ended, Execution, execute
-from fakeprovider_harness.tooling.fingerprint import canonical
 from fakeprovider_harness.tooling.tool_context import context
 from fakeprovider_harness.tools import (
     FatalToolError,

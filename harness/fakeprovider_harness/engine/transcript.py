@@ -12,8 +12,16 @@ from fakeprovider_harness.models.base import Call, Message, ModelReply
 from fakeprovider_harness.models.wire import mend, mend_arguments
 from fakeprovider_harness.outcomes import Status, Stop, StopKind
 from fakeprovider_harness.records import View
-from fakeprovider_harness.state import CallRecord, Outcome, PendingCall, RunState, ToolResult
-from fakeprovider_harness.tooling import fingerprint, model_messages
+from fakeprovider_harness.state import (
+    CallRecord,
+    Outcome,
+    PendingCall,
+    RunState,
+    ToolResult,
+    digest,
+    of_text,
+)
+from fakeprovider_harness.tooling import model_messages
 
 
 def add_reply(state: RunState, reply: ModelReply, taken: set[str]) -> None:
@@ -73,8 +81,8 @@ def _record(pending: PendingCall, result: ToolResult) -> CallRecord:
     return CallRecord(
         turn=pending.turn,
         tool=call.name,
-        call=pending.signature or fingerprint.digest(call.name, call.arguments),
-        result=fingerprint.of_text(result.text),
+        call=pending.signature or digest(call.name, call.arguments),
+        result=of_text(result.text),
         outcome=result.outcome,
         effect=pending.effects and not result.cached and result.outcome in ("ok", "unknown"),
         polls=pending.polls,

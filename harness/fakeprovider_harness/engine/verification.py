@@ -8,7 +8,7 @@ from decimal import Decimal
 from fakeprovider_harness.budget.charging import Pricing
 from fakeprovider_harness.cancel import Cancel
 from fakeprovider_harness.engine.gate import checked, waits
-from fakeprovider_harness.engine.metered_model import NotAdmitted, ask_beside
+from fakeprovider_harness.engine.model_step import NotAdmitted, ask_beside
 from fakeprovider_harness.engine.run_context import RunContext
 from fakeprovider_harness.models.base import Message, Model, ModelReply, Usage
 from fakeprovider_harness.outcomes import Stop

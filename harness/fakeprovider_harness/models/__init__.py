@@ -10,12 +10,12 @@ from fakeprovider_harness.models.base import (
     ModelError,
     ModelReply,
     Role,
+    Timeouts,
     ToolSpec,
     Usage,
 )
 from fakeprovider_harness.models.chat import ChatModel
 from fakeprovider_harness.models.client import PROTOCOLS, make_model
-from fakeprovider_harness.models.connection import Timeouts
 from fakeprovider_harness.models.messages import MessagesModel
 from fakeprovider_harness.models.responses import ResponsesModel
 

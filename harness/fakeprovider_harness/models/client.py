@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Literal, TypeVar
 import httpx
 
 from fakeprovider_harness import quantities
-from fakeprovider_harness.models.base import CancelSignal, Message, ModelReply, ToolSpec
-from fakeprovider_harness.models.connection import Connection, Timeouts, endpoint
-from fakeprovider_harness.models.connection import api_key as find_key
-from fakeprovider_harness.models.exchange import LARGEST, Assembler, Exchange
+from fakeprovider_harness.models.base import CancelSignal, Message, ModelReply, Timeouts, ToolSpec
+from fakeprovider_harness.models.exchange import LARGEST, Assembler, Connection, Exchange, endpoint
+from fakeprovider_harness.models.exchange import api_key as find_key
 from fakeprovider_harness.models.wire import Memo, ToolMemo, encode
 from fakeprovider_harness.registry import Registry
 

@@ -14,8 +14,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from fakeprovider_harness.outer.plan_file import write
-from fakeprovider_harness.persistence.storage import RunBusy
-from fakeprovider_harness.state import RunState
+from fakeprovider_harness.state import RunBusy, RunState
 
 
 class OuterKind(StrEnum):

@@ -16,9 +16,8 @@ from fakeprovider_harness.models.base import Model
 from fakeprovider_harness.outcomes import Status, StopKind
 from fakeprovider_harness.outer.plan_file import read_text
 from fakeprovider_harness.outer.report import OuterKind, OuterStop
-from fakeprovider_harness.persistence.storage import NoStore, Storage
 from fakeprovider_harness.settings import Settings
-from fakeprovider_harness.state import RunState
+from fakeprovider_harness.state import NoStore, RunState, Storage
 from fakeprovider_harness.stop import AllOf, AnyOf, Condition, Limit
 from fakeprovider_harness.tools import Tool
 from fakeprovider_harness.trace import Trace, no_trace

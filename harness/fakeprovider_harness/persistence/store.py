@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fakeprovider_harness.models.base import Message
-from fakeprovider_harness.persistence.storage import RunBusy, StaleRun
 from fakeprovider_harness.state import (
     CallRecord,
     Check,
     LostRequest,
     Nudge,
     Reading,
+    RunBusy,
     RunState,
     SideRequest,
+    StaleRun,
     TurnRecord,
 )
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fakeprovider_harness import state
 from fakeprovider_harness.models.base import Call, Message
 from fakeprovider_harness.settings import Dedupe
 from fakeprovider_harness.state import Outcome
-from fakeprovider_harness.tooling import fingerprint
 from fakeprovider_harness.tooling.toolbox import Toolbox, parse_arguments
 from fakeprovider_harness.tools import Tool
 
@@ -50,7 +50,7 @@ class ResultCache:
         if call is None or tool is None:
             return
         arguments, _ = parse_arguments(call.arguments)
-        key = fingerprint.of_call(call.name, arguments)
+        key = state.of_call(call.name, arguments)
         self.note(tool, key, result.content or "", "ok" if result.outcome == "ok" else "error")
 
     def covers(self, tool: Tool) -> bool:

@@ -250,7 +250,7 @@ def test_arguments_that_were_changed_after_the_approval_are_asked_about_again(
 
 
 def test_key_order_and_spacing_do_not_change_what_was_approved(ledger: Ledger) -> None:
-    from fakeprovider_harness.tooling.fingerprint import of_call
+    from fakeprovider_harness.state import of_call
 
     assert of_call("t", {"a": 1, "b": [2]}) == of_call("t", {"b": [2], "a": 1})
     assert of_call("t", {"a": 1}) != of_call("u", {"a": 1})

@@ -11,13 +11,7 @@ from collections.abc import Callable
 import pytest
 from effects_ledger import Ledger
 
-from fakeprovider_harness import (
-    Cancel,
-    RunState,
-    reject,
-    run,
-    run_process,
-)
+from fakeprovider_harness import Cancel, RunState, reject, run, run_process
 from fakeprovider_harness.models.scripted import ScriptedModel, calls
 from fakeprovider_harness.tooling.process import ProcessCancelled
 

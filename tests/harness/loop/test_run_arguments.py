@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from fakeprovider_harness import (
-    MaxTurns,
-    RunState,
-    run,
-    subagent,
-    tool,
-)
+from fakeprovider_harness import MaxTurns, RunState, run, subagent, tool
 from fakeprovider_harness.context import DropResults, Fresh, Notes, Summarise
 from fakeprovider_harness.models.scripted import ScriptedModel, says
 from fakeprovider_harness.verify.baseline import Baseline
