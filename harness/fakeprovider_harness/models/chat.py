@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -44,14 +45,14 @@ class CallDelta(msgspec.Struct, frozen=True):
     function: FunctionDelta | None = None
 
 
+@dataclass(slots=True)
 class _Slot:
     """One call as its fragments come in."""
 
-    def __init__(self, order: int) -> None:
-        self.order = order
-        self.id = ""
-        self.name = ""
-        self.arguments: list[str] = []
+    order: int
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
 
     def add(self, delta: CallDelta) -> None:
         self.id = self.id or delta.id or ""
@@ -104,9 +105,9 @@ class CallAssembler:
 
     def _unnumbered(self, delta: CallDelta) -> _Slot:
         last = self._slots[-1] if self._slots else None
-        known = next((s for s in self._slots if delta.id and s.id == delta.id), None)
-        if known is not None:
-            return known
+        same = next((s for s in self._slots if delta.id and s.id == delta.id), None)
+        if same is not None:
+            return same
         if last is not None and (_is_bare(delta) or _completes(last, delta)):
             return last
         if _is_bare(delta):
