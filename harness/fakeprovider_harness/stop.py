@@ -10,14 +10,15 @@ is a limit; `None` is no limit. All counters follow from the state, so they surv
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from itertools import islice, takewhile
 from typing import Any, Literal
 
 from fakeprovider_harness import quantities
 from fakeprovider_harness.outcomes import Stop, StopKind
-from fakeprovider_harness.state import RunState
+from fakeprovider_harness.state import RunState, TurnRecord
 
 Stops = tuple[Stop, ...]
 
@@ -221,11 +222,11 @@ def _literal(value: Any) -> str:
     return repr(str(value) if isinstance(value, Decimal) else value)
 
 
-def streak(state: RunState, holds: Callable[[int], bool]) -> int:
-    """How many of the latest turns of this leg `holds` is true of, without a gap; by index."""
-    count = 0
-    for index in reversed(range(state.leg_turns, len(state.turns))):
-        if not holds(index):
-            break
-        count += 1
-    return count
+def latest_turns(state: RunState) -> Iterator[TurnRecord]:
+    """The turns since the run was started or resumed, the latest first."""
+    return islice(reversed(state.turns), len(state.turns) - state.leg_turns)
+
+
+def streak(values: Iterable[bool]) -> int:
+    """How many values are true before the first that is not."""
+    return sum(1 for _ in takewhile(bool, values))

@@ -9,7 +9,7 @@ from fakeprovider_harness.conditions.rounds import Round
 from fakeprovider_harness.conditions.rounds import streak as streak_of_rounds
 from fakeprovider_harness.outcomes import StopKind
 from fakeprovider_harness.state import RunState
-from fakeprovider_harness.stop import Limit, streak
+from fakeprovider_harness.stop import Limit, latest_turns, streak
 
 __all__ = ["ConsecutiveErrors", "EmptyReplies", "MalformedCalls", "TruncatedReplies"]
 
@@ -34,7 +34,7 @@ class EmptyReplies(Limit):
     scope = "leg"
 
     def measure(self, state: RunState) -> int:
-        return streak(state, lambda index: state.turns[index].empty)
+        return streak(turn.empty for turn in latest_turns(state))
 
 
 @stop_condition(
@@ -57,7 +57,7 @@ class TruncatedReplies(Limit):
     scope = "leg"
 
     def measure(self, state: RunState) -> int:
-        return streak(state, lambda index: state.turns[index].finish == "length")
+        return streak(turn.finish == "length" for turn in latest_turns(state))
 
 
 @stop_condition(

@@ -15,7 +15,7 @@ from fakeprovider_harness.outer.caps import Caps
 from fakeprovider_harness.outer.report import Iteration, OuterKind, OuterReport, OuterStop, Spent
 from fakeprovider_harness.outer.setup import Setup, needs_person
 from fakeprovider_harness.state import RunState
-from fakeprovider_harness.stop import Condition, Limit, streak
+from fakeprovider_harness.stop import Condition, Limit, latest_turns, streak
 from fakeprovider_harness.verify.evaluator import Evaluator
 from fakeprovider_harness.verify.verifier import Claim, Verdict, Verifier, asked, failed, stale
 
@@ -93,7 +93,7 @@ class Idle(Limit):
     scope = "leg"
 
     def measure(self, state: RunState) -> int:
-        return streak(state, lambda index: not state.turns[index].calls)
+        return streak(not turn.calls for turn in latest_turns(state))
 
 
 @dataclass(frozen=True, repr=False)
