@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness_commands import SCRIPTS, Shell
 
+from fakeprovider.server import Server
 from fakeprovider_harness import FakeClock, MaxTurns, Price, Tool, tool
 from fakeprovider_harness.outer import Setup
 
@@ -65,3 +67,15 @@ def hands(project: Path) -> list[Tool]:
         return "ticked"
 
     return [write, tick]
+
+
+@pytest.fixture(scope="session")
+def command_server() -> Iterator[Server]:
+    """The provider that the commands of the harness are pointed at."""
+    with Server("plan", scripts=SCRIPTS) as server:
+        yield server
+
+
+@pytest.fixture
+def shell(command_server: Server, tmp_path: Path) -> Shell:
+    return Shell(command_server, tmp_path)
