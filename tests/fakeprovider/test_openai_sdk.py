@@ -9,12 +9,15 @@ from typing import Any
 import openai
 import pytest
 from openai.types.chat import ChatCompletion
+from processes import Process
+
+from fakeprovider.server import Server
 
 FIGURES = ([204, 269, 342], [23, 29, 18])
 
 
 @pytest.fixture(scope="module")
-def client(served: Any) -> Iterator[openai.OpenAI]:
+def client(served: Process) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=served.base_url, api_key="any", max_retries=0) as found:
         yield found
 
@@ -55,7 +58,7 @@ def test_sync(client: openai.OpenAI, workspace: Any, figures: dict[str, Any]) ->
     check(turns, figures)
 
 
-def test_async(served: Any, workspace: Any, figures: dict[str, Any]) -> None:
+def test_async(served: Process, workspace: Any, figures: dict[str, Any]) -> None:
     """The same with the async client."""
 
     async def run() -> list[ChatCompletion]:
@@ -112,14 +115,14 @@ def test_models(client: openai.OpenAI) -> None:
     assert {"plan", "runaway", "recover", "denied", "destructive", "duplicate", "slow"} <= names
 
 
-def test_an_unknown_script_is_a_not_found_error(served: Any, workspace: Any) -> None:
+def test_an_unknown_script_is_a_not_found_error(served: Process, workspace: Any) -> None:
     """It names what there is."""
     client = openai.OpenAI(base_url=f"{served.url}/plam/v1", api_key="any")
     with pytest.raises(openai.NotFoundError, match=r"no script named 'plam'; there are: .*plan"):
         client.chat.completions.create(model="m", messages=workspace.opening())
 
 
-def test_a_script_that_runs_out_is_not_retried(server: Any, workspace: Any) -> None:
+def test_a_script_that_runs_out_is_not_retried(server: Server, workspace: Any) -> None:
     """One request, a 400 that names the turn and the last message."""
     client = openai.OpenAI(base_url=server.url_for("plan", run="ran-out"), api_key="any")
     messages = workspace.opening()

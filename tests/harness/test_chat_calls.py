@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from fakeprovider_harness.models import Call
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import Wire
+
 SEARCH = Call("call_a", "search", '{"q":"x"}')
 WEATHER = Call("call_a", "get_weather", '{"city":"Oslo"}')
 TIME = Call("call_b", "get_time", '{"tz":"CET"}')
 
 
-def test_a01a_a_fragment_without_index_and_id_continues_the_last_call(wire: Any) -> None:
+def test_a_fragment_without_index_and_id_continues_the_last_call(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(id="call_a", name="get_weather", arguments='{"city":'))),
         wire.D(wire.calls({"function": {"arguments": '"Oslo"}'}})),
@@ -26,7 +29,7 @@ def test_a01a_a_fragment_without_index_and_id_continues_the_last_call(wire: Any)
     assert wire.reply(stream).calls == (WEATHER,)
 
 
-def test_a01b_two_calls_in_one_chunk_without_index_stay_two(wire: Any) -> None:
+def test_two_calls_in_one_chunk_without_index_stay_two(wire: type[Wire]) -> None:
     both = wire.calls(
         wire.tool(id="call_a", name="get_weather", arguments=WEATHER.arguments),
         wire.tool(id="call_b", name="get_time", arguments=TIME.arguments),
@@ -35,7 +38,7 @@ def test_a01b_two_calls_in_one_chunk_without_index_stay_two(wire: Any) -> None:
     assert wire.reply(stream).calls == (WEATHER, TIME)
 
 
-def test_a01c_a_call_without_index_after_one_with_index_stays_its_own(wire: Any) -> None:
+def test_a_call_without_index_after_one_with_index_stays_its_own(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, "call_a", "get_weather", arguments=WEATHER.arguments))),
         wire.D(wire.calls(wire.tool(id="call_b", name="get_time", arguments='{"tz":'))),
@@ -46,7 +49,7 @@ def test_a01c_a_call_without_index_after_one_with_index_stays_its_own(wire: Any)
     assert wire.reply(stream).calls == (WEATHER, TIME)
 
 
-def test_a01_fragments_that_fit_two_calls_are_an_error_and_never_merged(wire: Any) -> None:
+def test_fragments_that_fit_two_calls_are_an_error_and_never_merged(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(id="a", name="f"), wire.tool(id="b", name="g"))),
         wire.D(wire.calls({"function": {"arguments": "{}"}}, {"function": {"arguments": "{}"}})),
@@ -56,7 +59,7 @@ def test_a01_fragments_that_fit_two_calls_are_an_error_and_never_merged(wire: An
     assert "without index, id or name" in str(wire.error(stream))
 
 
-def test_a01_an_index_on_continuations_only_counts_the_calls_in_order(wire: Any) -> None:
+def test_an_index_on_continuations_only_counts_the_calls_in_order(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(id="call_a", name="get_weather"))),
         wire.D(wire.calls(wire.tool(id="call_b", name="get_time"))),
@@ -68,7 +71,7 @@ def test_a01_an_index_on_continuations_only_counts_the_calls_in_order(wire: Any)
     assert wire.reply(stream).calls == (WEATHER, TIME)
 
 
-def test_a01_every_call_numbered_0_stays_its_own(wire: Any) -> None:
+def test_every_call_numbered_0_stays_its_own(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, "call_a", "get_weather", arguments=WEATHER.arguments))),
         wire.D(wire.calls(wire.tool(0, "call_b", "get_time", arguments='{"tz":'))),
@@ -79,7 +82,7 @@ def test_a01_every_call_numbered_0_stays_its_own(wire: Any) -> None:
     assert wire.reply(stream).calls == (WEATHER, TIME)
 
 
-def test_a02a_an_empty_id_on_continuations_opens_no_call(wire: Any) -> None:
+def test_an_empty_id_on_continuations_opens_no_call(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, "call_a", "search", arguments=""))),
         wire.D(wire.calls(wire.tool(0, "", arguments='{"q":'))),
@@ -91,7 +94,7 @@ def test_a02a_an_empty_id_on_continuations_opens_no_call(wire: Any) -> None:
 
 
 @pytest.mark.parametrize("index", [0, None])
-def test_a02b_id_name_and_arguments_may_come_apart(wire: Any, index: int | None) -> None:
+def test_id_name_and_arguments_may_come_apart(wire: type[Wire], index: int | None) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(index, "call_a"))),
         wire.D(wire.calls(wire.tool(index, name="search"))),
@@ -102,7 +105,7 @@ def test_a02b_id_name_and_arguments_may_come_apart(wire: Any, index: int | None)
     assert wire.reply(stream).calls == (SEARCH,)
 
 
-def test_a02c_a_call_without_any_id_gets_one_of_its_own(wire: Any) -> None:
+def test_a_call_without_any_id_gets_one_of_its_own(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, name="search", arguments='{"q":'))),
         wire.D(wire.calls(wire.tool(0, arguments='"x"}'))),
@@ -114,7 +117,7 @@ def test_a02c_a_call_without_any_id_gets_one_of_its_own(wire: Any) -> None:
     assert call.id == "call_1_0"
 
 
-def test_the_id_and_name_repeated_on_every_fragment_are_taken_once(wire: Any) -> None:
+def test_the_id_and_name_repeated_on_every_fragment_are_taken_once(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, "call_a", "search", arguments='{"q":'))),
         wire.D(wire.calls(wire.tool(0, "call_a", "search", arguments='"x"}'))),
@@ -124,7 +127,7 @@ def test_the_id_and_name_repeated_on_every_fragment_are_taken_once(wire: Any) ->
     assert wire.reply(stream).calls == (SEARCH,)
 
 
-def test_a03a_interleaved_fragments_go_to_their_own_calls(wire: Any) -> None:
+def test_interleaved_fragments_go_to_their_own_calls(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, "A", "tool_a", arguments=""))),
         wire.D(wire.calls(wire.tool(1, "B", "tool_b", arguments=""))),
@@ -139,7 +142,7 @@ def test_a03a_interleaved_fragments_go_to_their_own_calls(wire: Any) -> None:
     )
 
 
-def test_a03c_two_choices_are_not_woven_into_one(wire: Any) -> None:
+def test_two_choices_are_not_woven_into_one(wire: type[Wire]) -> None:
     one, two = wire.tool(0, "A", "f", arguments="{}"), wire.tool(0, "B", "g", arguments="{}")
     assembler = wire.assembled(
         wire.D({"content": "A"}, 0),
@@ -162,7 +165,7 @@ _PIECES = st.lists(st.text('{}":,ab\\ 1é🙂', max_size=4), min_size=1, max_siz
 @settings(max_examples=150, deadline=None)
 @given(st.lists(_PIECES, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_any_interleaving_of_fragments_assembles_to_the_same_calls(
-    wire: Any, arguments: list[list[str]], random: Any
+    wire: type[Wire], arguments: list[list[str]], random: Any
 ) -> None:
     queues = [
         [wire.D(wire.calls(wire.tool(i, f"id{i}", f"f{i}", arguments="")))]
@@ -181,19 +184,19 @@ def test_any_interleaving_of_fragments_assembles_to_the_same_calls(
 
 
 @pytest.mark.parametrize("pieces", [[""], ["", "{}"], ["  "], [None]])
-def test_a05_no_arguments_are_the_empty_object(wire: Any, pieces: list[str | None]) -> None:
+def test_no_arguments_are_the_empty_object(wire: type[Wire], pieces: list[str | None]) -> None:
     stream = [wire.D(wire.calls(wire.tool(0, "a", "f")))]
     stream += [wire.D(wire.calls(wire.tool(0, arguments=piece))) for piece in pieces]
     (call,) = wire.reply([*stream, wire.F("tool_calls"), wire.DONE]).calls
     assert json.loads(call.arguments) == {}
 
 
-def test_a05_no_arguments_of_a_cut_reply_stay_none(wire: Any) -> None:
+def test_no_arguments_of_a_cut_reply_stay_none(wire: type[Wire]) -> None:
     stream = [wire.D(wire.calls(wire.tool(0, "a", "f"))), wire.F("length"), wire.DONE]
     assert wire.reply(stream).calls == (Call("a", "f", ""),)
 
 
-def test_a05f_truncated_arguments_are_left_for_the_loop_to_refuse(wire: Any) -> None:
+def test_truncated_arguments_are_left_for_the_loop_to_refuse(wire: type[Wire]) -> None:
     stream = [
         wire.D(wire.calls(wire.tool(0, "a", "f", arguments='{"q"'))),
         wire.F("tool_calls"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -19,6 +19,9 @@ from fakeprovider_harness.models import (
     Usage,
 )
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import Wire
+
 USER = [Message("user", "hi")]
 TOOLS = [ToolSpec("list_files", "List.", {"type": "object", "properties": {}})]
 
@@ -26,7 +29,7 @@ TOOLS = [ToolSpec("list_files", "List.", {"type": "object", "properties": {}})]
 # ---------------------------------------------------------------- whole replies
 
 
-def test_a_whole_reply_is_read_with_calls_usage_and_model(wire: Any) -> None:
+def test_a_whole_reply_is_read_with_calls_usage_and_model(wire: type[Wire]) -> None:
     message = {
         "content": None,
         "tool_calls": [wire.tool(None, "call_a", "search", arguments='{"q":"x"}')],
@@ -39,7 +42,7 @@ def test_a_whole_reply_is_read_with_calls_usage_and_model(wire: Any) -> None:
     )
 
 
-def test_content_parts_and_object_arguments_are_understood(wire: Any) -> None:
+def test_content_parts_and_object_arguments_are_understood(wire: type[Wire]) -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "thinking"}, {"type": "text", "text": "b"}]
     entry = {"id": "i", "function": {"name": "f", "arguments": {"x": 1}}}
     body = wire.whole({"content": parts, "tool_calls": [entry]}, "tool_calls")
@@ -48,7 +51,7 @@ def test_content_parts_and_object_arguments_are_understood(wire: Any) -> None:
 
 
 def test_a_server_that_answers_whole_when_asked_to_stream_is_understood_and_the_reverse(
-    wire: Any,
+    wire: type[Wire],
 ) -> None:
     assert wire.reply(wire.json(wire.whole({"content": "x"})), stream=True).text == "x"
     stream = [wire.D({"content": "y"}), wire.F("stop"), wire.DONE]
@@ -59,24 +62,24 @@ def test_a_server_that_answers_whole_when_asked_to_stream_is_understood_and_the_
 @pytest.mark.parametrize(
     "body", [b"<html>hi</html>", b"", b"[]", b'{"choices":[]}', b"{}", b'{"choices":null}', b"\xff"]
 )
-def test_a_200_that_is_no_completion_is_an_error(wire: Any, body: bytes) -> None:
+def test_a_200_that_is_no_completion_is_an_error(wire: type[Wire], body: bytes) -> None:
     error = wire.error(wire.json(body), stream=False)
     assert "unreadable reply" in str(error)
     assert error.retryable
 
 
-def test_a_200_nested_absurdly_is_an_error(wire: Any) -> None:
+def test_a_200_nested_absurdly_is_an_error(wire: type[Wire]) -> None:
     body = b'{"choices":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
     assert "unreadable reply" in str(wire.error(wire.json(body), stream=False))
 
 
-def test_a_200_with_an_error_object_is_an_error(wire: Any) -> None:
+def test_a_200_with_an_error_object_is_an_error(wire: type[Wire]) -> None:
     body = b'{"error":{"message":"upstream died","code":502}}'
     error = wire.error(wire.json(body), stream=False)
     assert (error.status, error.retryable) == (502, True)
 
 
-def test_half_a_body_is_a_broken_connection(wire: Any) -> None:
+def test_half_a_body_is_a_broken_connection(wire: type[Wire]) -> None:
     body = wire.whole({"content": "x"})
     answer = wire.json(body)
     answer.headers = {"content-length": str(len(body))}
@@ -89,7 +92,7 @@ def test_half_a_body_is_a_broken_connection(wire: Any) -> None:
 # ---------------------------------------------------------------- requests
 
 
-def test_the_request_is_the_documented_one(wire: Any) -> None:
+def test_the_request_is_the_documented_one(wire: type[Wire]) -> None:
     history = [
         Message("system", "Be brief."),
         Message("user", "Which?"),
@@ -128,7 +131,7 @@ def test_the_request_is_the_documented_one(wire: Any) -> None:
     }
 
 
-def test_max_output_and_options_stand_in_the_body(wire: Any) -> None:
+def test_max_output_and_options_stand_in_the_body(wire: type[Wire]) -> None:
     body = wire.sent(USER, max_output=30, options={"temperature": 0})
     assert (body["max_completion_tokens"], body["temperature"]) == (30, 0)
     assert wire.sent(USER, max_output=0)["max_completion_tokens"] == 0
@@ -136,7 +139,7 @@ def test_max_output_and_options_stand_in_the_body(wire: Any) -> None:
     assert "max_completion_tokens" not in wire.sent(USER)
 
 
-def test_ids_and_names_that_a_service_would_refuse_are_rewritten_alike(wire: Any) -> None:
+def test_ids_and_names_that_a_service_would_refuse_are_rewritten_alike(wire: type[Wire]) -> None:
     long = "call_" + "x" * 60
     history = [
         *USER,
@@ -152,7 +155,7 @@ def test_ids_and_names_that_a_service_would_refuse_are_rewritten_alike(wire: Any
     assert nameless["function"]["name"]
 
 
-def test_b27_lone_surrogates_never_reach_the_wire(wire: Any) -> None:
+def test_lone_surrogates_never_reach_the_wire(wire: type[Wire]) -> None:
     history = [
         Message("user", "a\ud83d"),
         Message("assistant", None, (Call("a", "f", '{"x":"\ud83d"}'),)),
@@ -165,7 +168,7 @@ def test_b27_lone_surrogates_never_reach_the_wire(wire: Any) -> None:
     assert body["tools"][0]["function"]["description"] == "bad \ufffd"
 
 
-def test_reasoning_comes_back_with_the_calls_it_led_to(wire: Any) -> None:
+def test_reasoning_comes_back_with_the_calls_it_led_to(wire: type[Wire]) -> None:
     stream = [
         wire.D({"reasoning_content": "let me "}),
         wire.D({"reasoning_content": "see"}),
@@ -178,7 +181,7 @@ def test_reasoning_comes_back_with_the_calls_it_led_to(wire: Any) -> None:
     assert wire.sent(history)["messages"][1]["reasoning_content"] == "let me see"
 
 
-def test_a_growing_history_is_sent_right_though_its_start_is_encoded_once(wire: Any) -> None:
+def test_a_growing_history_is_sent_right_though_its_start_is_encoded_once(wire: type[Wire]) -> None:
     async def bodies() -> list[Any]:
         async with wire.Server(wire.json(wire.whole({"content": "x"}))) as server:
             model = ChatModel(server.url)
@@ -205,7 +208,7 @@ def test_a_growing_history_is_sent_right_though_its_start_is_encoded_once(wire: 
         ("/x/chat/completions", "/x/chat/completions"),
     ],
 )
-def test_the_base_url_may_end_in_v1_or_not(wire: Any, base: str, target: str) -> None:
+def test_the_base_url_may_end_in_v1_or_not(wire: type[Wire], base: str, target: str) -> None:
     assert wire.request(USER, path=base).target == target
 
 
@@ -222,7 +225,7 @@ def test_the_base_url_comes_from_the_environment_and_is_never_guessed(
 
 
 def test_the_key_is_sent_as_bearer_and_only_if_there_is_one(
-    wire: Any, monkeypatch: pytest.MonkeyPatch
+    wire: type[Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LLM_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -249,7 +252,7 @@ def test_a_name_and_password_in_the_base_url_are_sent_as_basic_authentication() 
     assert str(seen[0].url) == "https://host/v1/chat/completions"
 
 
-def test_the_official_sdk_parses_our_request_body_as_its_own(wire: Any) -> None:
+def test_the_official_sdk_parses_our_request_body_as_its_own(wire: type[Wire]) -> None:
     """The SDK's own request types are the referee of ours."""
     from openai.types.chat import completion_create_params as params
     from pydantic import TypeAdapter

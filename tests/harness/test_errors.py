@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from fakeprovider_harness.models import ChatModel, Message, ModelError, ModelReply
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import Wire
+
 USER = [Message("user", "hi")]
 
 
-# ---------------------------------------------------------------- A15, B27: errors
+# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -31,7 +34,7 @@ USER = [Message("user", "hi")]
     ],
 )
 @pytest.mark.parametrize("status", [400, 502])
-def test_a15_any_error_body_keeps_status_and_text(wire: Any, body: str, status: int) -> None:
+def test_any_error_body_keeps_status_and_text(wire: type[Wire], body: str, status: int) -> None:
     error = wire.error(wire.Answer([body.encode()], status, "application/json"))
     assert error.status == status
     assert "m-text" in str(error)
@@ -42,11 +45,11 @@ def test_a15_any_error_body_keeps_status_and_text(wire: Any, body: str, status: 
 @pytest.mark.parametrize(
     "body", [b"", b"null", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"error":{}}']
 )
-def test_a15_an_error_without_text_is_an_error_still(wire: Any, body: bytes) -> None:
+def test_an_error_without_text_is_an_error_still(wire: type[Wire], body: bytes) -> None:
     assert wire.error(wire.Answer([body], 503)).status == 503
 
 
-def test_a15_the_kept_text_is_bounded(wire: Any) -> None:
+def test_the_kept_text_is_bounded(wire: type[Wire]) -> None:
     error = wire.error(wire.Answer([b"x" * 1_000_000], 500))
     assert 1_000 < len(str(error)) < 3_000
 
@@ -60,14 +63,14 @@ def test_a15_the_kept_text_is_bounded(wire: Any) -> None:
         (413, {"message": "Request exceeds the maximum size", "type": "request_too_large"}),
     ],
 )
-def test_b27_overflow_is_recognised_whatever_its_words(
-    wire: Any, status: int, error: dict[str, str]
+def test_overflow_is_recognised_whatever_its_words(
+    wire: type[Wire], status: int, error: dict[str, str]
 ) -> None:
     found = wire.error(wire.refusal(status, **error))
     assert (found.code, found.retryable) == ("context_length_exceeded", False)
 
 
-def test_b27_a_rate_limit_in_tokens_per_minute_is_no_overflow(wire: Any) -> None:
+def test_a_rate_limit_in_tokens_per_minute_is_no_overflow(wire: type[Wire]) -> None:
     text = "Request too large for m on tokens per min (TPM): too many tokens"
     error = wire.error(wire.refusal(429, message=text, code="rate_limit_exceeded"))
     assert (error.code, error.retryable) == ("rate_limit_exceeded", True)
@@ -81,7 +84,7 @@ def test_b27_a_rate_limit_in_tokens_per_minute_is_no_overflow(wire: Any) -> None
         {"message": "x", "code": "credit_balance_exhausted"},
     ],
 )
-def test_cx02c_a_spent_quota_is_not_retryable(wire: Any, error: dict[str, str]) -> None:
+def test_cx02c_a_spent_quota_is_not_retryable(wire: type[Wire], error: dict[str, str]) -> None:
     found = wire.error(wire.refusal(429, **error))
     assert (found.code, found.retryable) == ("insufficient_quota", False)
 
@@ -93,26 +96,26 @@ def test_cx02c_a_spent_quota_is_not_retryable(wire: Any, error: dict[str, str]) 
         *[(status, True) for status in (408, 409, 429, 500, 502, 503, 504, 529)],
     ],
 )
-def test_which_statuses_may_be_retried(wire: Any, status: int, retryable: bool) -> None:
+def test_which_statuses_may_be_retried(wire: type[Wire], status: int, retryable: bool) -> None:
     error = wire.error(wire.refusal(status, message="x"))
     assert error.retryable is retryable
 
 
 @pytest.mark.parametrize(("said", "status"), [("true", 400), ("false", 503)])
-def test_the_service_may_say_whether_to_retry(wire: Any, said: str, status: int) -> None:
+def test_the_service_may_say_whether_to_retry(wire: type[Wire], said: str, status: int) -> None:
     answer = wire.Answer([b"{}"], status, headers={"x-should-retry": said, "x-request-id": "r1"})
     error = wire.error(answer)
     assert error.retryable is (said == "true")
     assert error.request_id == "r1"
 
 
-def test_an_error_whose_body_breaks_keeps_its_status(wire: Any) -> None:
+def test_an_error_whose_body_breaks_keeps_its_status(wire: type[Wire]) -> None:
     answer = wire.Answer([b'{"error', wire.RST], 503, "application/json", framing="chunked")
     error = wire.error(answer)
     assert (error.status, error.retryable, error.partial) == (503, True, None)
 
 
-def test_a_redirect_is_not_followed_and_says_where_to(wire: Any) -> None:
+def test_a_redirect_is_not_followed_and_says_where_to(wire: type[Wire]) -> None:
     answer = wire.Answer([b""], 307, headers={"location": "https://elsewhere.test/v1"})
     error = wire.error(answer)
     assert "https://elsewhere.test/v1" in str(error)
@@ -132,7 +135,7 @@ def test_a_refused_connection_may_be_retried_and_cannot_have_been_charged() -> N
     assert caught.value.partial is None
 
 
-def test_a_connection_lost_before_the_answer_may_have_been_charged(wire: Any) -> None:
+def test_a_connection_lost_before_the_answer_may_have_been_charged(wire: type[Wire]) -> None:
     answer = wire.Answer([wire.RST])
     answer.head = lambda: b""
     error = wire.error(answer)

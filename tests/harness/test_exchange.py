@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -22,10 +22,13 @@ from fakeprovider_harness.models import (
     Usage,
 )
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import FakeTime, Wire
+
 USER = [Message("user", "hi")]
 
 
-# ---------------------------------------------------------------- B18: silence
+# ---------------------------------------------------------------- silence
 
 
 def _timed(fake_time: Any, transport: Any, **limits: float | None) -> tuple[Any, float]:
@@ -43,8 +46,8 @@ def _timed(fake_time: Any, transport: Any, **limits: float | None) -> tuple[Any,
     return fake_time.run(ask())
 
 
-def test_b18a_a_stream_that_falls_silent_is_an_error_after_the_stall(
-    wire: Any, fake_time: Any
+def test_a_stream_that_falls_silent_is_an_error_after_the_stall(
+    wire: type[Wire], fake_time: type[FakeTime]
 ) -> None:
     delta = wire.D({"content": "x"})
     error, at = _timed(fake_time, fake_time.transport(delta, 1.0, delta, 3600.0), stall=2)
@@ -53,7 +56,9 @@ def test_b18a_a_stream_that_falls_silent_is_an_error_after_the_stall(
     assert (error.retryable, error.partial.text) == (True, "xx")
 
 
-def test_b18b_and_c_no_first_event_is_an_error_after_first(wire: Any, fake_time: Any) -> None:
+def test_no_first_event_is_an_error_after_first(
+    wire: type[Wire], fake_time: type[FakeTime]
+) -> None:
     for transport in (fake_time.transport(3600.0), fake_time.transport(before_headers=3600.0)):
         error, at = _timed(fake_time, transport, first=2, stall=1)
         assert at == pytest.approx(2.0)
@@ -61,7 +66,9 @@ def test_b18b_and_c_no_first_event_is_an_error_after_first(wire: Any, fake_time:
         assert error.retryable
 
 
-def test_b18d_a_slow_stream_that_never_stalls_completes(wire: Any, fake_time: Any) -> None:
+def test_a_slow_stream_that_never_stalls_completes(
+    wire: type[Wire], fake_time: type[FakeTime]
+) -> None:
     steps = [wire.D({"content": "x"}), 1.5] * 40
     transport = fake_time.transport(*steps, wire.F("stop"), wire.DONE)
     reply, at = _timed(fake_time, transport, stall=2)
@@ -69,14 +76,14 @@ def test_b18d_a_slow_stream_that_never_stalls_completes(wire: Any, fake_time: An
     assert at == pytest.approx(60.0)
 
 
-def test_b18e_keep_alives_are_no_sign_of_life(wire: Any, fake_time: Any) -> None:
+def test_keep_alives_are_no_sign_of_life(wire: type[Wire], fake_time: type[FakeTime]) -> None:
     steps = [wire.D({"content": "x"}), *[1.0, b": ping\n\n"] * 100]
     error, at = _timed(fake_time, fake_time.transport(*steps), stall=2)
     assert at == pytest.approx(2.0)
     assert error.partial.text == "x"
 
 
-def test_total_ends_a_stream_however_lively(wire: Any, fake_time: Any) -> None:
+def test_total_ends_a_stream_however_lively(wire: type[Wire], fake_time: type[FakeTime]) -> None:
     steps = [wire.D({"content": "x"}), 1.0] * 100
     error, at = _timed(fake_time, fake_time.transport(*steps), stall=2, total=10)
     assert at == pytest.approx(10.0)
@@ -84,7 +91,7 @@ def test_total_ends_a_stream_however_lively(wire: Any, fake_time: Any) -> None:
 
 
 def test_a_finished_stream_waits_a_little_for_usage_and_not_for_the_stall(
-    wire: Any, fake_time: Any
+    wire: type[Wire], fake_time: type[FakeTime]
 ) -> None:
     usage = wire.U({"prompt_tokens": 1, "completion_tokens": 2})
     transport = fake_time.transport(wire.F("stop"), 1.0, usage, 3600.0)
@@ -93,19 +100,21 @@ def test_a_finished_stream_waits_a_little_for_usage_and_not_for_the_stall(
     assert at < 10
 
 
-def test_a13d_nothing_is_awaited_after_done(wire: Any, fake_time: Any) -> None:
+def test_nothing_is_awaited_after_done(wire: type[Wire], fake_time: type[FakeTime]) -> None:
     transport = fake_time.transport(wire.D({"content": "x"}), wire.F("stop"), wire.DONE, 3600.0)
     reply, at = _timed(fake_time, transport)
     assert reply.text == "x"
     assert at < 1
 
 
-def test_an_endless_error_body_is_not_read_to_its_end(wire: Any, fake_time: Any) -> None:
+def test_an_endless_error_body_is_not_read_to_its_end(
+    wire: type[Wire], fake_time: type[FakeTime]
+) -> None:
     error, at = _timed(fake_time, fake_time.transport(*[b"x" * 40_000] * 2, 3600.0, status=500))
     assert (error.status, at) == (500, 0.0)
 
 
-def test_a_silent_socket_is_closed_when_time_is_up(wire: Any) -> None:
+def test_a_silent_socket_is_closed_when_time_is_up(wire: type[Wire]) -> None:
     async def ask() -> None:
         async with wire.Server([wire.D({"content": "x"}), wire.HOLD]) as server:
             model = ChatModel(server.url, stream=True, timeouts=Timeouts(stall=0.05))
@@ -121,7 +130,9 @@ def test_a_silent_socket_is_closed_when_time_is_up(wire: Any) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_the_signal_closes_the_socket_and_keeps_what_was_received(wire: Any, stream: bool) -> None:
+def test_the_signal_closes_the_socket_and_keeps_what_was_received(
+    wire: type[Wire], stream: bool
+) -> None:
     async def ask() -> ModelReply | None:
         kind = "text/event-stream" if stream else "application/json"
         answer = wire.Answer([wire.D({"content": "half"}), wire.HOLD], content_type=kind)
@@ -144,7 +155,7 @@ def test_the_signal_closes_the_socket_and_keeps_what_was_received(wire: Any, str
     assert partial.text == ("half" if stream else "")
 
 
-def test_a_signal_set_beforehand_sends_nothing(wire: Any) -> None:
+def test_a_signal_set_beforehand_sends_nothing(wire: type[Wire]) -> None:
     async def ask() -> int:
         async with wire.Server([wire.F("stop"), wire.DONE]) as server:
             model, signal = ChatModel(server.url), Cancel()
@@ -157,7 +168,7 @@ def test_a_signal_set_beforehand_sends_nothing(wire: Any) -> None:
     assert asyncio.run(ask()) == 0
 
 
-def test_a_task_that_is_cancelled_from_outside_leaves_no_request_behind(wire: Any) -> None:
+def test_a_task_that_is_cancelled_from_outside_leaves_no_request_behind(wire: type[Wire]) -> None:
     async def ask() -> None:
         async with wire.Server([wire.D({"content": "x"}), wire.HOLD]) as server:
             model = ChatModel(server.url, stream=True)
@@ -176,7 +187,7 @@ def test_a_task_that_is_cancelled_from_outside_leaves_no_request_behind(wire: An
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_one_socket_serves_many_questions(wire: Any, stream: bool) -> None:
+def test_one_socket_serves_many_questions(wire: type[Wire], stream: bool) -> None:
     async def ask() -> int:
         chunks = [wire.D({"content": "x"}), wire.F("stop"), wire.DONE]
         streamed = wire.Answer(chunks, framing="chunked")
@@ -193,7 +204,7 @@ def test_one_socket_serves_many_questions(wire: Any, stream: bool) -> None:
 
 @pytest.mark.parametrize("host", ["model.invalid", "127.0.0.1"])
 def test_a_proxy_of_the_environment_is_used_except_for_loopback(
-    wire: Any, monkeypatch: pytest.MonkeyPatch, host: str
+    wire: type[Wire], monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     async def ask() -> tuple[str, list[str]]:
         async with wire.Server(wire.json(wire.whole({"content": "x"}))) as server:
@@ -212,7 +223,7 @@ def test_a_proxy_of_the_environment_is_used_except_for_loopback(
     assert asyncio.run(ask()) == ("x", [target])
 
 
-def test_an_error_answer_leaves_the_socket_usable(wire: Any) -> None:
+def test_an_error_answer_leaves_the_socket_usable(wire: type[Wire]) -> None:
     async def ask() -> int:
         refused = wire.json(b'{"error":{"message":"x"}}', status=503)
         async with wire.Server(refused) as server:
@@ -226,7 +237,7 @@ def test_an_error_answer_leaves_the_socket_usable(wire: Any) -> None:
     assert asyncio.run(ask()) == 1
 
 
-def test_one_client_may_be_used_in_one_event_loop_after_another(wire: Any) -> None:
+def test_one_client_may_be_used_in_one_event_loop_after_another(wire: type[Wire]) -> None:
     model = ChatModel("http://127.0.0.1:1")
 
     async def ask() -> str:
@@ -238,7 +249,7 @@ def test_one_client_may_be_used_in_one_event_loop_after_another(wire: Any) -> No
     assert [asyncio.run(ask()) for _ in range(2)] == ["x", "x"]
 
 
-def test_one_client_may_be_used_in_several_event_loops_at_once(wire: Any) -> None:
+def test_one_client_may_be_used_in_several_event_loops_at_once(wire: type[Wire]) -> None:
     """A tool's thread may run an agent of its own while others do: nobody closes another's pool."""
     all_asked = threading.Barrier(3)
     asking: set[asyncio.AbstractEventLoop] = set()
@@ -270,7 +281,9 @@ def test_one_client_may_be_used_in_several_event_loops_at_once(wire: Any) -> Non
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_reply_that_grows_without_end_is_refused_and_charged(wire: Any, stream: bool) -> None:
+def test_a_reply_that_grows_without_end_is_refused_and_charged(
+    wire: type[Wire], stream: bool
+) -> None:
     """Memory is bounded; what came is charged by its bytes, and it is not asked for again."""
     text = "x" * 500
     pieces = [wire.D({"content": text})] * 200
@@ -282,7 +295,7 @@ def test_a_reply_that_grows_without_end_is_refused_and_charged(wire: Any, stream
     assert error.partial.usage is None or error.partial.usage.estimated
 
 
-def test_a_reply_of_the_largest_size_is_taken(wire: Any) -> None:
+def test_a_reply_of_the_largest_size_is_taken(wire: type[Wire]) -> None:
     body = wire.whole({"content": "x" * 1_000})
     assert wire.reply(wire.json(body), stream=False, largest=len(body)).text == "x" * 1_000
     assert wire.reply(wire.json(body), stream=False, largest=None).text == "x" * 1_000

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fakeprovider_harness.models import Call, Message, MessagesModel, ToolSpec
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import Anthropic, Wire
+
 USER = [Message("user", "hi")]
 A, B = Call("A", "tool_a", '{"t":"A"}'), Call("B", "tool_b", '{"t":"B"}')
 
 
-def test_the_request_is_the_documented_one(ant: Any) -> None:
+def test_the_request_is_the_documented_one(ant: type[Anthropic]) -> None:
     tools = [ToolSpec("tool_a", "Does A.", {"type": "object", "properties": {}})]
     history = [
         Message("system", "Be brief."),
@@ -62,7 +65,7 @@ def test_the_request_is_the_documented_one(ant: Any) -> None:
     }
 
 
-def test_the_headers_are_the_documented_ones(wire: Any) -> None:
+def test_the_headers_are_the_documented_ones(wire: type[Wire]) -> None:
     answer = wire.json(b'{"content":[],"stop_reason":"end_turn"}')
     request = wire.request(USER, (), MessagesModel, answer, api_key="k", path="/v1")
     assert request.target == "/v1/messages"
@@ -71,7 +74,7 @@ def test_the_headers_are_the_documented_ones(wire: Any) -> None:
     assert "authorization" not in request.headers
 
 
-def test_results_go_first_in_their_message_whatever_came_between(ant: Any) -> None:
+def test_results_go_first_in_their_message_whatever_came_between(ant: type[Anthropic]) -> None:
     history = [
         *USER,
         Message("assistant", None, (A,)),
@@ -82,7 +85,7 @@ def test_results_go_first_in_their_message_whatever_came_between(ant: Any) -> No
     assert [block["type"] for block in content] == ["tool_result", "text"]
 
 
-def test_no_empty_text_block_is_ever_sent(ant: Any) -> None:
+def test_no_empty_text_block_is_ever_sent(ant: type[Anthropic]) -> None:
     history = [
         Message("user", ""),
         Message("assistant", ""),
@@ -97,7 +100,7 @@ def test_no_empty_text_block_is_ever_sent(ant: Any) -> None:
     assert messages[4]["content"] == [{"type": "tool_result", "tool_use_id": "A"}]
 
 
-def test_a_system_message_in_the_middle_stays_where_it_is(ant: Any) -> None:
+def test_a_system_message_in_the_middle_stays_where_it_is(ant: type[Anthropic]) -> None:
     history = [
         *USER,
         Message("assistant", "x"),
@@ -110,13 +113,15 @@ def test_a_system_message_in_the_middle_stays_where_it_is(ant: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["{half", "[1]", "7", ""])
-def test_input_is_always_an_object(ant: Any, arguments: str) -> None:
+def test_input_is_always_an_object(ant: type[Anthropic], arguments: str) -> None:
     history = [*USER, Message("assistant", None, (Call("A", "f", arguments),))]
     history.append(Message("tool", "r", call_id="A"))
     assert isinstance(ant.sent(history)["messages"][1]["content"][0]["input"], dict)
 
 
-def test_ids_and_names_that_the_service_would_refuse_are_rewritten_alike(ant: Any) -> None:
+def test_ids_and_names_that_the_service_would_refuse_are_rewritten_alike(
+    ant: type[Anthropic],
+) -> None:
     history = [*USER, Message("assistant", None, (Call("search:0", "no such tool", "{}"),))]
     history.append(Message("tool", "r", call_id="search:0"))
     _, assistant, results = ant.sent(history)["messages"]
@@ -126,14 +131,14 @@ def test_ids_and_names_that_the_service_would_refuse_are_rewritten_alike(ant: An
         assert name.replace("_", "").replace("-", "").isalnum()
 
 
-def test_max_output_and_options_stand_in_the_body(ant: Any) -> None:
+def test_max_output_and_options_stand_in_the_body(ant: type[Anthropic]) -> None:
     assert ant.sent(USER, max_output=30)["max_tokens"] == 30
     body = ant.sent(USER, options={"max_tokens": 99, "temperature": 0})
     assert (body["max_tokens"], body["temperature"]) == (99, 0)
     assert ant.sent(USER, max_output=30, options={"max_tokens": 99})["max_tokens"] == 30
 
 
-def test_lone_surrogates_never_reach_the_wire(ant: Any) -> None:
+def test_lone_surrogates_never_reach_the_wire(ant: type[Anthropic]) -> None:
     history = [*USER, Message("assistant", "a\ud83d", (Call("A", "f", '{"x":"\\ud83d"}'),))]
     history.append(Message("tool", "\udc00", call_id="A"))
     _, assistant, results = ant.sent(history)["messages"]
@@ -162,7 +167,7 @@ def thoughtful(ant: Any) -> list[bytes]:
     ]
 
 
-def test_thinking_goes_back_with_its_signature_in_its_place(ant: Any) -> None:
+def test_thinking_goes_back_with_its_signature_in_its_place(ant: type[Anthropic]) -> None:
     reply = ant.reply(thoughtful(ant))
     assert (reply.text, reply.calls) == ("then", (A,))
     message = Message("assistant", reply.text, reply.calls, opaque=reply.opaque)
@@ -175,7 +180,7 @@ def test_thinking_goes_back_with_its_signature_in_its_place(ant: Any) -> None:
     ]
 
 
-def test_calls_that_the_loop_renamed_go_back_renamed(ant: Any) -> None:
+def test_calls_that_the_loop_renamed_go_back_renamed(ant: type[Anthropic]) -> None:
     reply = ant.reply(thoughtful(ant))
     own = Call("A_2p0", "tool_a", "{}")
     message = Message("assistant", reply.text, (own,), opaque=reply.opaque)
@@ -184,12 +189,14 @@ def test_calls_that_the_loop_renamed_go_back_renamed(ant: Any) -> None:
     assert (use["id"], use["input"]) == ("A_2p0", {})
 
 
-def test_a_plain_reply_carries_nothing_opaque(ant: Any) -> None:
+def test_a_plain_reply_carries_nothing_opaque(ant: type[Anthropic]) -> None:
     events = [ant.start(), *ant.said("x"), ant.used(1, A, caller={"type": "direct"})]
     assert ant.reply([*events, *ant.end("tool_use")]).opaque == {}
 
 
-def test_thinking_of_a_cut_reply_has_no_signature_and_is_not_sent_back(ant: Any) -> None:
+def test_thinking_of_a_cut_reply_has_no_signature_and_is_not_sent_back(
+    ant: type[Anthropic],
+) -> None:
     events = [ant.start(), ant.opened(0, type="thinking", thinking="", signature="")]
     reply = ant.reply([*events, ant.delta(0, thinking="hm"), *ant.end("max_tokens")])
     assert reply.finish == "length"
@@ -197,7 +204,7 @@ def test_thinking_of_a_cut_reply_has_no_signature_and_is_not_sent_back(ant: Any)
     assert ant.sent(history)["messages"][1]["content"] == [{"type": "text", "text": "(cut)"}]
 
 
-def test_a_paused_turn_goes_back_as_it_came_and_last(ant: Any) -> None:
+def test_a_paused_turn_goes_back_as_it_came_and_last(ant: type[Anthropic]) -> None:
     search = {"type": "server_tool_use", "id": "srv1", "name": "web_search", "input": {}}
     events = [ant.start(), *ant.said("Searching."), ant.opened(1, **search)]
     events += [ant.delta(1, partial_json='{"query":"x"}'), ant.closed(1)]
@@ -211,7 +218,7 @@ def test_a_paused_turn_goes_back_as_it_came_and_last(ant: Any) -> None:
     }
 
 
-def test_the_opaque_part_survives_json(ant: Any) -> None:
+def test_the_opaque_part_survives_json(ant: type[Anthropic]) -> None:
     reply = ant.reply(thoughtful(ant))
     opaque = json.loads(json.dumps(reply.opaque))
     history = [*USER, Message("assistant", reply.text, reply.calls, opaque=opaque)]
@@ -219,7 +226,7 @@ def test_the_opaque_part_survives_json(ant: Any) -> None:
     assert ant.sent(history) == ant.sent(again)
 
 
-def test_the_official_sdk_accepts_our_request_as_its_own(ant: Any) -> None:
+def test_the_official_sdk_accepts_our_request_as_its_own(ant: type[Anthropic]) -> None:
     from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
     from pydantic import TypeAdapter
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 from fakeprovider_harness.models import Call, ModelReply, Usage
 from fakeprovider_harness.models.messages import MessagesAssembler
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import Anthropic, Wire
+
 A, B = Call("A", "tool_a", '{"t":"A"}'), Call("B", "tool_b", '{"t":"B"}')
 
 
-def test_a19_the_documented_order_of_events_makes_a_reply(ant: Any, wire: Any) -> None:
+def test_the_documented_order_of_events_makes_a_reply(
+    ant: type[Anthropic], wire: type[Wire]
+) -> None:
     call = Call("toolu_1", "f", '{"a":1}')
     events = [
         ant.start(input_tokens=20, output_tokens=1),
@@ -31,7 +36,7 @@ def test_a19_the_documented_order_of_events_makes_a_reply(ant: Any, wire: Any) -
     assert ant.reply(events) == ModelReply("Let me look.", (call,), "tool_calls", Usage(20, 9), "m")
 
 
-def test_a03b_interleaved_blocks_get_their_own_input(ant: Any) -> None:
+def test_interleaved_blocks_get_their_own_input(ant: type[Anthropic]) -> None:
     events = [ant.start(), ant.used(0, A), ant.used(1, B)]
     events += [ant.delta(0, partial_json='{"t":'), ant.delta(1, partial_json='{"t":')]
     events += [ant.delta(0, partial_json='"A"}'), ant.delta(1, partial_json='"B"}')]
@@ -40,26 +45,28 @@ def test_a03b_interleaved_blocks_get_their_own_input(ant: Any) -> None:
 
 
 @pytest.mark.parametrize("pieces", [[""], [], ["", "{}"], [" "]])
-def test_a05d_and_e_no_input_is_the_empty_object(ant: Any, pieces: list[str]) -> None:
+def test_no_input_is_the_empty_object(ant: type[Anthropic], pieces: list[str]) -> None:
     deltas = [ant.delta(0, partial_json=piece) for piece in pieces]
     events = [ant.start(), ant.used(0, A), *deltas, ant.closed(0), *ant.end("tool_use")]
     (call,) = ant.reply(events).calls
     assert json.loads(call.arguments) == {}
 
 
-def test_a05_no_input_of_a_cut_message_stays_none(ant: Any) -> None:
+def test_no_input_of_a_cut_message_stays_none(ant: type[Anthropic]) -> None:
     events = [ant.start(), ant.used(0, A), *ant.end("max_tokens")]
     assert ant.reply(events).calls == (Call("A", "tool_a", ""),)
 
 
-def test_a07b_and_c_usage_is_cumulative_and_an_absent_field_keeps_its_value(ant: Any) -> None:
+def test_usage_is_cumulative_and_an_absent_field_keeps_its_value(
+    ant: type[Anthropic],
+) -> None:
     first = {"input_tokens": 20, "cache_read_input_tokens": 1000, "output_tokens": 1}
     for last in ({**first, "output_tokens": 50}, {"output_tokens": 50}):
         events = [ant.start(**first), *ant.said("x"), *ant.end("end_turn", **last)]
         assert ant.reply(events).usage == Usage(1020, 50, cached_tokens=1000)
 
 
-def test_c07b_the_prompt_includes_cache_reads_and_writes(ant: Any) -> None:
+def test_the_prompt_includes_cache_reads_and_writes(ant: type[Anthropic]) -> None:
     usage = {
         "input_tokens": 20_000,
         "cache_read_input_tokens": 80_000,
@@ -72,7 +79,7 @@ def test_c07b_the_prompt_includes_cache_reads_and_writes(ant: Any) -> None:
     )
 
 
-def test_input_tokens_may_come_in_message_delta_only(ant: Any) -> None:
+def test_input_tokens_may_come_in_message_delta_only(ant: type[Anthropic]) -> None:
     events = [ant.start(input_tokens=0, output_tokens=0), *ant.said("x")]
     events += ant.end("end_turn", input_tokens=9, output_tokens=2)
     assert ant.reply(events).usage == Usage(9, 2)
@@ -90,12 +97,12 @@ def test_input_tokens_may_come_in_message_delta_only(ant: Any) -> None:
         ("model_context_window_exceeded", "context_window"),
     ],
 )
-def test_every_stop_reason_has_its_word(ant: Any, reason: str, finish: str) -> None:
+def test_every_stop_reason_has_its_word(ant: type[Anthropic], reason: str, finish: str) -> None:
     events = [ant.start(), *ant.said("x"), *ant.end(reason)]
     assert ant.reply(events).finish == finish
 
 
-def test_a13f_no_stop_reason_and_no_end_is_incomplete(ant: Any) -> None:
+def test_no_stop_reason_and_no_end_is_incomplete(ant: type[Anthropic]) -> None:
     error = ant.error([ant.start(), *ant.said("half")])
     assert error.retryable
     assert error.partial is not None
@@ -103,24 +110,30 @@ def test_a13f_no_stop_reason_and_no_end_is_incomplete(ant: Any) -> None:
     assert error.partial.usage == Usage(20, 4, estimated=True)  # four bytes seen, one reported
 
 
-def test_a_stop_reason_without_message_stop_is_complete(ant: Any) -> None:
+def test_a_stop_reason_without_message_stop_is_complete(ant: type[Anthropic]) -> None:
     events = [ant.start(), *ant.said("all"), ant.end("end_turn")[0]]
     assert ant.reply(events).text == "all"
 
 
-def test_message_stop_ends_the_reply_though_the_socket_stays_open(ant: Any, wire: Any) -> None:
+def test_message_stop_ends_the_reply_though_the_socket_stays_open(
+    ant: type[Anthropic], wire: type[Wire]
+) -> None:
     events = [ant.start(), *ant.said("all"), *ant.end("end_turn"), wire.HOLD]
     assert ant.reply(events).text == "all"
 
 
-def test_message_stop_without_reason_is_complete_with_a_note(ant: Any, wire: Any) -> None:
+def test_message_stop_without_reason_is_complete_with_a_note(
+    ant: type[Anthropic], wire: type[Wire]
+) -> None:
     reply = ant.reply([ant.start(), *ant.said("all"), wire.E("message_stop")])
     assert (reply.text, reply.finish) == ("all", None)
     assert any("no stop reason" in note for note in reply.notes)
 
 
 @pytest.mark.parametrize("before", [0, 1, 3])
-def test_a14_an_error_event_is_like_its_status(ant: Any, wire: Any, before: int) -> None:
+def test_an_error_event_is_like_its_status(
+    ant: type[Anthropic], wire: type[Wire], before: int
+) -> None:
     error = {"type": "overloaded_error", "message": "Overloaded"}
     events = [ant.start(), *ant.said("a", "b")][:before]
     found = ant.error([*events, wire.E("error", error=error)])
@@ -133,7 +146,7 @@ def test_a14_an_error_event_is_like_its_status(ant: Any, wire: Any, before: int)
         assert found.partial.text == ("a" if before == 3 else "")
 
 
-def test_a14d_an_error_after_a_complete_call_is_no_reply(ant: Any, wire: Any) -> None:
+def test_an_error_after_a_complete_call_is_no_reply(ant: type[Anthropic], wire: type[Wire]) -> None:
     call = [ant.used(0, A), ant.delta(0, partial_json=A.arguments), ant.closed(0)]
     error = wire.E("error", error={"type": "api_error", "message": "boom"})
     found = ant.error([ant.start(), *call, error])
@@ -141,7 +154,9 @@ def test_a14d_an_error_after_a_complete_call_is_no_reply(ant: Any, wire: Any) ->
     assert found.partial.calls == (A,)
 
 
-def test_a19a_and_b_events_out_of_order_are_errors_that_may_be_retried(ant: Any) -> None:
+def test_events_out_of_order_are_errors_that_may_be_retried(
+    ant: type[Anthropic],
+) -> None:
     early = ant.error([*ant.said("x"), ant.start()])
     twice = ant.error([ant.start(), ant.start()])
     lost = ant.error([ant.start(), ant.delta(7, text="x")])
@@ -151,12 +166,12 @@ def test_a19a_and_b_events_out_of_order_are_errors_that_may_be_retried(ant: Any)
     assert all(error.retryable for error in (early, twice, lost))
 
 
-def test_a19d_a_whole_input_in_the_start_is_used_when_no_delta_comes(ant: Any) -> None:
+def test_a_whole_input_in_the_start_is_used_when_no_delta_comes(ant: type[Anthropic]) -> None:
     events = [ant.start(), ant.used(0, A, input={"t": "A"}), ant.closed(0)]
     assert ant.reply([*events, *ant.end("tool_use")]).calls == (A,)
 
 
-def test_a19e_several_objects_in_one_block_stay_malformed(ant: Any) -> None:
+def test_several_objects_in_one_block_stay_malformed(ant: type[Anthropic]) -> None:
     events = [ant.start(), ant.used(0, A)]
     events += [ant.delta(0, partial_json=json_) for json_ in ('{"a":1}', '{"a":2}')]
     (call,) = ant.reply([*events, *ant.end("tool_use")]).calls
@@ -164,7 +179,9 @@ def test_a19e_several_objects_in_one_block_stay_malformed(ant: Any) -> None:
         json.loads(call.arguments)
 
 
-def test_unknown_events_deltas_and_fields_are_passed_over(ant: Any, wire: Any) -> None:
+def test_unknown_events_deltas_and_fields_are_passed_over(
+    ant: type[Anthropic], wire: type[Wire]
+) -> None:
     events = [
         ant.start(),
         wire.E("content_block_glow", index=4),
@@ -175,7 +192,7 @@ def test_unknown_events_deltas_and_fields_are_passed_over(ant: Any, wire: Any) -
     assert ant.reply(events).text == "ok"
 
 
-def test_text_is_handed_on_as_it_comes(ant: Any) -> None:
+def test_text_is_handed_on_as_it_comes(ant: type[Anthropic]) -> None:
     seen: list[str] = []
     events = [ant.start(), *ant.said("He", "llo"), *ant.end("end_turn")]
     ant.reply(events, on_text=seen.append)
@@ -188,7 +205,7 @@ _PIECES = st.lists(st.text('{}":,ab é🙂', max_size=4), max_size=4)
 @settings(max_examples=100, deadline=None)
 @given(st.lists(_PIECES, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_any_interleaving_of_blocks_assembles_to_the_same_calls(
-    ant: Any, inputs: list[list[str]], random: Any
+    ant: type[Anthropic], inputs: list[list[str]], random: Any
 ) -> None:
     queues = [
         [ant.used(i, Call(f"i{i}", f"n{i}", ""))]
@@ -210,7 +227,7 @@ _VALUES = st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=20), st.text(max_size=20), st.lists(_VALUES, max_size=3), st.booleans())
 def test_a_whole_message_and_its_stream_are_equal(
-    ant: Any, thought: str, text: str, inputs: list[dict[str, Any]], thinks: bool
+    ant: type[Anthropic], thought: str, text: str, inputs: list[dict[str, Any]], thinks: bool
 ) -> None:
     content: list[dict[str, Any]] = []
     if thinks:
@@ -241,7 +258,7 @@ def test_a_whole_message_and_its_stream_are_equal(
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_any_cut_into_tcp_writes_gives_the_same_reply(
-    ant: Any, wire: Any, data: st.DataObject
+    ant: type[Anthropic], wire: type[Wire], data: st.DataObject
 ) -> None:
     call = Call("toolu_1", "f", '{"é":"🙂"}')
     events = [ant.start(), wire.E("ping"), *ant.said("häß", "lich 🙂"), ant.used(1, call)]
@@ -256,13 +273,13 @@ def test_any_cut_into_tcp_writes_gives_the_same_reply(
 # ---------------------------------------------------------------- whole messages and errors
 
 
-def test_a_200_that_is_no_message_is_an_error(ant: Any, wire: Any) -> None:
+def test_a_200_that_is_no_message_is_an_error(ant: type[Anthropic], wire: type[Wire]) -> None:
     for body in (b"{}", b"[]", b"<html>", b'{"content":"x"}', b'{"content":[1]}'):
         error = ant.error(wire.json(body), stream=False)
         assert "unreadable reply" in str(error)
 
 
-def test_errors_are_read_in_this_dialect_too(ant: Any, wire: Any) -> None:
+def test_errors_are_read_in_this_dialect_too(ant: type[Anthropic], wire: type[Wire]) -> None:
     body = {"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}
     answer = wire.json(json.dumps(body).encode(), status=429, headers={"retry-after": "7"})
     error = ant.error(answer, stream=False)
@@ -270,7 +287,7 @@ def test_errors_are_read_in_this_dialect_too(ant: Any, wire: Any) -> None:
     assert "slow down" in str(error)
 
 
-def test_a_spent_credit_is_a_quota(ant: Any, wire: Any) -> None:
+def test_a_spent_credit_is_a_quota(ant: type[Anthropic], wire: type[Wire]) -> None:
     text = "Your credit balance is too low to access the API."
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": text}}
     error = ant.error(wire.json(json.dumps(body).encode(), status=400))

@@ -17,7 +17,7 @@ PRICE = Price("10", "30", cached="1", cache_write="12.5")
 BENCH = Price("2.00", "12.00")
 
 
-def test_c07a_and_b_both_ways_of_counting_cost_the_same() -> None:
+def test_both_ways_of_counting_cost_the_same() -> None:
     one, _ = inclusive(100_000, 1_000, cached=80_000)
     other, _ = inclusive(20_000 + 80_000, 1_000, cached=80_000, written=0)
     assert cost(one, PRICE) == cost(other, PRICE) == Decimal("0.31")
@@ -43,7 +43,7 @@ def test_unknown_cache_prices_bound_the_bill_from_above() -> None:
     assert cost(usage, Price("10", "30")) == Decimal("5") + Decimal("3") + Decimal("4")
 
 
-def test_c07c_an_impossible_discount_is_not_believed() -> None:
+def test_an_impossible_discount_is_not_believed() -> None:
     usage = Usage(100, 0, cached_tokens=120)
     assert inconsistent(usage)
     assert cost(usage, PRICE) == 120 * Decimal("10") / 1_000_000
@@ -83,10 +83,10 @@ def test_a_price_reads_as_it_is_written() -> None:
     assert len({PRICE, eval(repr(PRICE)), BENCH}) == 2
 
 
-# ---------------------------------------------------------------- B07: the table
+# ---------------------------------------------------------------- the table
 
 
-def test_b07_an_unknown_model_has_no_price_however_near_its_name() -> None:
+def test_an_unknown_model_has_no_price_however_near_its_name() -> None:
     table = PriceTable({"fake-4-1": BENCH})
     assert table.get("fake-4-1") == BENCH
     assert table.get("fake-4.1") is None
@@ -94,7 +94,7 @@ def test_b07_an_unknown_model_has_no_price_however_near_its_name() -> None:
     assert "no price" in table.missing("other")
 
 
-def test_b07_a_fallback_is_used_only_if_it_is_given() -> None:
+def test_a_fallback_is_used_only_if_it_is_given() -> None:
     table = PriceTable({"a": BENCH}, fallback=PRICE)
     assert (table.get("a"), table.get("b")) == (BENCH, PRICE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -31,8 +31,11 @@ from fakeprovider_harness.models import (
 )
 from fakeprovider_harness.models.responses import ResponsesAssembler
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import Wire
 
-def test_the_documented_order_of_events_makes_a_reply(wire: Any) -> None:
+
+def test_the_documented_order_of_events_makes_a_reply(wire: type[Wire]) -> None:
     items = [text_item("Let me look."), call_item(A), call_item(B)]
     events = begun(wire)
     for index, item in enumerate(items):
@@ -42,19 +45,19 @@ def test_the_documented_order_of_events_makes_a_reply(wire: Any) -> None:
     assert reply == ModelReply("Let me look.", (A, B), "tool_calls", usage, "m")
 
 
-def test_pieces_make_the_reply_where_the_last_event_has_no_output(wire: Any) -> None:
+def test_pieces_make_the_reply_where_the_last_event_has_no_output(wire: type[Wire]) -> None:
     events = [*begun(wire), *item_events(wire, 0, text_item("Hello")), ended(wire)]
     assert reply_to(wire, events).text == "Hello"
 
 
-def test_interleaved_items_get_their_own_arguments(wire: Any) -> None:
+def test_interleaved_items_get_their_own_arguments(wire: type[Wire]) -> None:
     one = item_events(wire, 0, call_item(A), done=False)
     two = item_events(wire, 1, call_item(B), done=False)
     events = [event for pair in zip(one, two, strict=True) for event in pair]
     assert reply_to(wire, [*begun(wire), *events, ended(wire)]).calls == (A, B)
 
 
-def test_no_arguments_are_the_empty_object(wire: Any) -> None:
+def test_no_arguments_are_the_empty_object(wire: type[Wire]) -> None:
     items = [call_item(Call("A", "f", "")), call_item(Call("B", "g", " "))]
     reply = reply_to(wire, [*begun(wire), ended(wire, *items)])
     assert [json.loads(call.arguments) for call in reply.calls] == [{}, {}]
@@ -63,21 +66,21 @@ def test_no_arguments_are_the_empty_object(wire: Any) -> None:
 @pytest.mark.parametrize(
     ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter")]
 )
-def test_an_incomplete_response_says_why(wire: Any, reason: str, finish: str) -> None:
+def test_an_incomplete_response_says_why(wire: type[Wire], reason: str, finish: str) -> None:
     item = text_item("half", status="incomplete")
     last = ended(wire, item, status="incomplete", incomplete_details={"reason": reason})
     reply = reply_to(wire, [*begun(wire), *item_events(wire, 0, item), last])
     assert (reply.text, reply.finish) == ("half", finish)
 
 
-def test_half_a_call_of_a_cut_response_is_kept_as_it_is(wire: Any) -> None:
+def test_half_a_call_of_a_cut_response_is_kept_as_it_is(wire: type[Wire]) -> None:
     item = call_item(Call("A", "write", '{"p":"he'), status="incomplete")
     details = {"reason": "max_output_tokens"}
     reply = reply_to(wire, [ended(wire, item, status="incomplete", incomplete_details=details)])
     assert (reply.finish, reply.calls) == ("length", (Call("A", "write", '{"p":"he'),))
 
 
-def test_a_refusal_is_said_in_the_finish_and_its_words_are_the_text(wire: Any) -> None:
+def test_a_refusal_is_said_in_the_finish_and_its_words_are_the_text(wire: type[Wire]) -> None:
     refusal = {"type": "refusal", "refusal": "I cannot."}
     item = text_item("", content=[refusal])
     events = [*begun(wire), _added(wire, 0, item)]
@@ -87,7 +90,7 @@ def test_a_refusal_is_said_in_the_finish_and_its_words_are_the_text(wire: Any) -
         assert (reply.text, reply.finish) == ("I cannot.", "refusal")
 
 
-def test_an_end_without_a_last_event_is_incomplete(wire: Any) -> None:
+def test_an_end_without_a_last_event_is_incomplete(wire: type[Wire]) -> None:
     events = [*begun(wire), *item_events(wire, 0, call_item(A))]
     error = error_of(wire, events)
     assert error.retryable
@@ -95,12 +98,12 @@ def test_an_end_without_a_last_event_is_incomplete(wire: Any) -> None:
     assert error.partial.calls == (A,)
 
 
-def test_the_last_event_ends_the_reply_though_the_socket_stays_open(wire: Any) -> None:
+def test_the_last_event_ends_the_reply_though_the_socket_stays_open(wire: type[Wire]) -> None:
     events = [*begun(wire), ended(wire, text_item("all")), wire.HOLD]
     assert reply_to(wire, events).text == "all"
 
 
-def test_a_failed_response_is_an_error_with_what_was_received(wire: Any) -> None:
+def test_a_failed_response_is_an_error_with_what_was_received(wire: type[Wire]) -> None:
     error = {"code": "server_error", "message": "boom"}
     events = [*begun(wire), *item_events(wire, 0, text_item("half"))]
     last = ended(wire, text_item("half"), status="failed", error=error)
@@ -114,7 +117,7 @@ def test_a_failed_response_is_an_error_with_what_was_received(wire: Any) -> None
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_an_error_event_is_an_error_in_both_of_its_forms(wire: Any, nested: bool) -> None:
+def test_an_error_event_is_an_error_in_both_of_its_forms(wire: type[Wire], nested: bool) -> None:
     payload = {"code": "rate_limit_exceeded", "message": "slow down"}
     fields = {"error": payload} if nested else payload
     found = error_of(wire, [*begun(wire), wire.E("error", sequence_number=3, **fields)])
@@ -122,12 +125,12 @@ def test_an_error_event_is_an_error_in_both_of_its_forms(wire: Any, nested: bool
     assert "slow down" in str(found)
 
 
-def test_a_delta_for_an_item_that_was_never_added_is_an_error(wire: Any) -> None:
+def test_a_delta_for_an_item_that_was_never_added_is_an_error(wire: type[Wire]) -> None:
     delta = wire.E("response.output_text.delta", output_index=3, delta="x")
     assert "output item 3" in str(error_of(wire, [*begun(wire), delta]))
 
 
-def test_unknown_events_are_passed_over_and_text_is_handed_on(wire: Any) -> None:
+def test_unknown_events_are_passed_over_and_text_is_handed_on(wire: type[Wire]) -> None:
     seen: list[str] = []
     events = [*begun(wire), wire.E("response.new_thing", x=1)]
     events += [*item_events(wire, 0, text_item("Hello")), ended(wire, text_item("Hello"))]
@@ -138,7 +141,7 @@ def test_unknown_events_are_passed_over_and_text_is_handed_on(wire: Any) -> None
 @settings(max_examples=100, deadline=None)
 @given(st.lists(_TEXT | st.tuples(_TEXT, _TEXT), max_size=4), st.booleans(), st.booleans())
 def test_a_whole_response_and_its_stream_are_equal(
-    wire: Any, parts: list[Any], with_output: bool, with_done: bool
+    wire: type[Wire], parts: list[Any], with_output: bool, with_done: bool
 ) -> None:
     items = [
         text_item(part, id=f"m{i}")
@@ -161,7 +164,9 @@ def test_a_whole_response_and_its_stream_are_equal(
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_any_cut_into_tcp_writes_gives_the_same_reply(wire: Any, data: st.DataObject) -> None:
+def test_any_cut_into_tcp_writes_gives_the_same_reply(
+    wire: type[Wire], data: st.DataObject
+) -> None:
     items = [text_item("häßlich 🙂"), call_item(Call("A", "f", '{"é":"🙂"}'))]
     events = begun(wire)
     for index, item in enumerate(items):
@@ -174,17 +179,17 @@ def test_any_cut_into_tcp_writes_gives_the_same_reply(wire: Any, data: st.DataOb
     assert reply_to(wire, answer) == assembled(events)
 
 
-def test_a_whole_failed_response_is_an_error(wire: Any) -> None:
+def test_a_whole_failed_response_is_an_error(wire: type[Wire]) -> None:
     body = response(status="failed", error={"code": "server_error", "message": "boom"})
     error = error_of(wire, wire.json(json.dumps(body).encode()), stream=False)
     assert (error.status, error.retryable) == (500, True)
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"<html>", b'{"output":null}', b'{"output":[1]}'])
-def test_a_200_that_is_no_response_is_an_error(wire: Any, body: bytes) -> None:
+def test_a_200_that_is_no_response_is_an_error(wire: type[Wire], body: bytes) -> None:
     assert "unreadable reply" in str(error_of(wire, wire.json(body), stream=False))
 
 
-def test_a_response_that_is_still_in_progress_is_no_reply(wire: Any) -> None:
+def test_a_response_that_is_still_in_progress_is_no_reply(wire: type[Wire]) -> None:
     body = json.dumps(response(status="queued")).encode()
     assert "still queued" in str(error_of(wire, wire.json(body), stream=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from responses_wire import (
@@ -26,8 +26,11 @@ from fakeprovider_harness.models import (
     make_model,
 )
 
+if TYPE_CHECKING:
+    from tests.harness.conftest import Wire
 
-def test_the_request_is_the_documented_one(wire: Any) -> None:
+
+def test_the_request_is_the_documented_one(wire: type[Wire]) -> None:
     parameters = {"type": "object", "properties": {}}
     history = [
         Message("system", "Be brief."),
@@ -71,7 +74,7 @@ def test_the_request_is_the_documented_one(wire: Any) -> None:
     }
 
 
-def test_max_output_stream_and_options_stand_in_the_body(wire: Any) -> None:
+def test_max_output_stream_and_options_stand_in_the_body(wire: type[Wire]) -> None:
     body = sent(wire, USER, max_output=30, options={"include": ["x"]})
     assert (body["max_output_tokens"], body["include"]) == (30, ["x"])
     assert "stream" not in body
@@ -80,7 +83,7 @@ def test_max_output_stream_and_options_stand_in_the_body(wire: Any) -> None:
     assert streamed["stream"] is True
 
 
-def test_ids_and_names_that_the_service_would_refuse_are_rewritten_alike(wire: Any) -> None:
+def test_ids_and_names_that_the_service_would_refuse_are_rewritten_alike(wire: type[Wire]) -> None:
     long = "call_" + "x" * 80
     history = [*USER, Message("assistant", None, (Call(long, "no such tool", "{}"),))]
     _, call, result = sent(wire, [*history, Message("tool", "r", call_id=long)])["input"]
@@ -89,7 +92,7 @@ def test_ids_and_names_that_the_service_would_refuse_are_rewritten_alike(wire: A
     assert call["name"].startswith("no_such_tool_")
 
 
-def test_reasoning_goes_back_in_its_place_with_phases_and_ids(wire: Any) -> None:
+def test_reasoning_goes_back_in_its_place_with_phases_and_ids(wire: type[Wire]) -> None:
     message = text_item("Looking.", phase="commentary")
     reply = reply_to(wire, [*begun(wire), ended(wire, REASONING, message, call_item(A))])
     assert (reply.text, reply.calls) == ("Looking.", (A,))
@@ -99,7 +102,7 @@ def test_reasoning_goes_back_in_its_place_with_phases_and_ids(wire: Any) -> None
     assert body["input"][1:4] == [REASONING, message, call_item(A)]
 
 
-def test_calls_that_the_loop_renamed_go_back_renamed(wire: Any) -> None:
+def test_calls_that_the_loop_renamed_go_back_renamed(wire: type[Wire]) -> None:
     reply = reply_to(wire, [ended(wire, REASONING, call_item(A))])
     own = Call("A_2p0", "tool_a", "{}")
     history = [*USER, Message("assistant", None, (own,), opaque=reply.opaque)]
@@ -107,7 +110,9 @@ def test_calls_that_the_loop_renamed_go_back_renamed(wire: Any) -> None:
     assert (call["call_id"], call["arguments"], call["id"]) == ("A_2p0", "{}", "fc_A")
 
 
-def test_reasoning_without_its_content_cannot_go_back_nor_can_the_ids_beside_it(wire: Any) -> None:
+def test_reasoning_without_its_content_cannot_go_back_nor_can_the_ids_beside_it(
+    wire: type[Wire],
+) -> None:
     bare = {**REASONING, "encrypted_content": None}
     reply = reply_to(wire, [ended(wire, bare, call_item(A))])
     assert reply.opaque == {}
@@ -116,7 +121,7 @@ def test_reasoning_without_its_content_cannot_go_back_nor_can_the_ids_beside_it(
     assert "id" not in call
 
 
-def test_reasoning_that_led_to_nothing_is_not_sent_back(wire: Any) -> None:
+def test_reasoning_that_led_to_nothing_is_not_sent_back(wire: type[Wire]) -> None:
     details = {"reason": "max_output_tokens"}
     last = ended(wire, REASONING, status="incomplete", incomplete_details=details)
     reply = reply_to(wire, [last])
@@ -125,11 +130,11 @@ def test_reasoning_that_led_to_nothing_is_not_sent_back(wire: Any) -> None:
     assert said == ["hi", "(cut)", "hi"]  # the turn stays visible, or a script would repeat it
 
 
-def test_a_plain_reply_carries_nothing_opaque(wire: Any) -> None:
+def test_a_plain_reply_carries_nothing_opaque(wire: type[Wire]) -> None:
     assert reply_to(wire, [ended(wire, text_item("x"), call_item(A))]).opaque == {}
 
 
-def test_the_official_sdk_accepts_our_request_as_its_own(wire: Any) -> None:
+def test_the_official_sdk_accepts_our_request_as_its_own(wire: type[Wire]) -> None:
     from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
     from pydantic import TypeAdapter
 

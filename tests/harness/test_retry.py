@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +27,9 @@ from fakeprovider_harness.models import (
 )
 from fakeprovider_harness.models.errors import retry_after
 from fakeprovider_harness.models.retry import GiveUp, Retry, RetryBudget, RetryingModel, RetryPolicy
+
+if TYPE_CHECKING:
+    from tests.harness.conftest import FakeTime, Wire
 
 USER = [Message("user", "hi")]
 OK = ModelReply("done", finish="stop")
@@ -152,7 +155,7 @@ def test_cx02e_without_an_attempt_cap_only_the_signal_ends_the_waiting() -> None
     assert cancelled.partial is None
 
 
-def test_the_wait_is_cancelled_at_once(fake_time: Any) -> None:
+def test_the_wait_is_cancelled_at_once(fake_time: type[FakeTime]) -> None:
     async def run() -> float:
         loop, signal = asyncio.get_running_loop(), Cancel()
 
@@ -354,7 +357,7 @@ def over_socket(wire: Any, *answers: Any, **settings: Any) -> tuple[ModelReply, 
 
 
 @pytest.mark.parametrize("end", ["RST", "HOLD", "EOF"])
-def test_b19_a_stream_that_broke_leaves_nothing_in_the_next_attempt(wire: Any, end: str) -> None:
+def test_a_stream_that_broke_leaves_nothing_in_the_next_attempt(wire: type[Wire], end: str) -> None:
     ends = {"RST": [wire.RST], "HOLD": [wire.HOLD], "EOF": []}
     first = [
         wire.D({"content": "Hello wor"}),
@@ -376,7 +379,7 @@ def test_b19_a_stream_that_broke_leaves_nothing_in_the_next_attempt(wire: Any, e
     assert attempt.partial.calls[0].arguments == '{"code":"pri'
 
 
-def test_requests_equal_attempts_over_the_socket(wire: Any) -> None:
+def test_requests_equal_attempts_over_the_socket(wire: type[Wire]) -> None:
     busy = wire.json(b'{"error":{"message":"x"}}', status=503)
     fine = [wire.D({"content": "x"}), wire.F("stop"), wire.DONE]
     reply, requests = over_socket(wire, busy, busy, busy, fine)
@@ -384,7 +387,7 @@ def test_requests_equal_attempts_over_the_socket(wire: Any) -> None:
     assert all(attempt.partial is None for attempt in reply.attempts)
 
 
-def test_an_overload_inside_the_stream_before_any_output_is_retried(wire: Any) -> None:
+def test_an_overload_inside_the_stream_before_any_output_is_retried(wire: type[Wire]) -> None:
     error = wire.data({"error": {"type": "overloaded_error", "message": "Overloaded"}})
     fine = [wire.D({"content": "x"}), wire.F("stop"), wire.DONE]
     reply, requests = over_socket(wire, [error], fine)

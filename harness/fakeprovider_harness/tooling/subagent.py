@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fakeprovider_harness.budget.charging import Pricing, refuse_no_price, refuse_unpriced
 from fakeprovider_harness.engine import run_arguments
@@ -64,9 +64,13 @@ def subagent(
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Agent:
-    """What each run of a sub-agent is made of."""
+    """What each run of a sub-agent is made of.
+
+    `first_tools` are its tools as they were when it was made: an agent that is put among its own
+    tools later has no end.
+    """
 
     model: Model
     tools: Sequence[Tool]
@@ -74,6 +78,7 @@ class _Agent:
     system: str | None
     price: Pricing
     settings: Settings | None
+    first_tools: Toolbox = field(init=False)
 
     def __post_init__(self) -> None:
         if self.stop is None:
@@ -82,7 +87,7 @@ class _Agent:
             )
         run_arguments.check({"model": self.model, "settings": self.settings})
         guarded(self.stop, self.settings or Settings())
-        Toolbox(self.tools)
+        self.first_tools = Toolbox(self.tools)
         refuse_no_price(self.price)
 
     def check_price(self, inherited: Pricing, budget: bool) -> None:
@@ -91,7 +96,7 @@ class _Agent:
         budget = budget or any(leaf.needs_price for leaf in self.stop.leaves())
         if budget:
             refuse_unpriced(pricing, self.model.name)
-        Toolbox(self.tools).check_price(pricing, budget)
+        self.first_tools.check_price(pricing, budget)
 
     async def ask(self, question: str, ctx: ToolContext) -> ToolResult:
         """Run the agent on a question, or go on with the run of an earlier process."""

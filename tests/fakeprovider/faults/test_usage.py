@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 from faulty_replies import RequestBody, Send, Sent
 
@@ -110,7 +111,7 @@ def test_a_usage_chunk_may_come_unasked_and_only_once(sent: Send) -> None:
 )
 def test_the_count_may_be_scaled_or_too_high_or_nowhere(
     server: Server,
-    http: Any,
+    http: httpx.Client,
     request_body: RequestBody,
     dialect: str,
     path: str,

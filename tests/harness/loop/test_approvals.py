@@ -172,7 +172,7 @@ def batch() -> list[Any]:
 
 
 def test_mixed_decisions_land_on_their_own_calls_in_several_sittings(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     evaluated: list[int] = []
 
@@ -279,7 +279,7 @@ def test_always_ends_when_the_tool_declares_itself_otherwise(ledger: Ledger) -> 
 
 
 def test_one_approval_among_parallel_calls(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     wanted = [("a", "write", {"x": 1}), ("b", "gated", {"x": 2}), ("c", "gated", {"x": 3})]
     model, trace = ScriptedModel([calls(*wanted), says("done")]), ListTrace()

@@ -63,7 +63,7 @@ class Counted(ScriptedModel):
 
 
 def test_a_stream_that_broke_leaves_nothing_behind_but_its_price(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     trace = ListTrace()
     first = broken("Hi ", Call("a", "write", '{"x": 1}'))
@@ -188,7 +188,7 @@ class Silent:
 @pytest.mark.parametrize("heeds", [True, False])
 @pytest.mark.parametrize("stop", [Deadline(60), ActiveTime(60)])
 def test_silence_ends_at_the_runs_own_deadline_and_is_charged(
-    heeds: bool, stop: Any, price: Any
+    heeds: bool, stop: Any, price: Price
 ) -> None:
     clock, trace, model = FakeClock(0), ListTrace(), Silent(heeds=heeds)
     state = start()

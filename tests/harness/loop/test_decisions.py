@@ -12,6 +12,7 @@ from fakeprovider_harness import (
     FakeClock,
     ListTrace,
     MaxTurns,
+    Price,
     RunState,
     Settings,
     StaleDecision,
@@ -60,7 +61,7 @@ def texts(state: RunState) -> list[str]:
 
 
 def test_changed_arguments_are_what_is_run_and_the_model_is_told(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     model, trace, tools = asked(), ListTrace(), [gated(ledger)]
     more: dict[str, Any] = {"model": model, "tools": tools, "stop": CAP, "trace": trace}

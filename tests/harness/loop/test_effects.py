@@ -14,6 +14,7 @@ from fakeprovider_harness import (
     ListTrace,
     MaxToolCalls,
     MaxTurns,
+    Price,
     RunState,
     Settings,
     Tool,
@@ -71,7 +72,7 @@ class Meeting:
 
 
 def test_reads_run_side_by_side_and_their_results_stand_in_call_order(
-    check: Callable[..., None], price: Any
+    check: Callable[..., None], price: Price
 ) -> None:
     meeting, trace = Meeting(4), ListTrace()
     batch = calls(*[(f"c{n}", "meet", {"x": n}) for n in range(4)])
@@ -136,7 +137,7 @@ def test_equal_reads_of_one_reply_are_run_once_where_results_are_cached(ledger: 
 
 @pytest.mark.parametrize("errors", ["fatal", "instructive"])
 def test_a_sibling_that_raises_loses_nobodys_result_side_by_side(
-    ledger: Ledger, errors: Any, check: Callable[..., None], price: Any
+    ledger: Ledger, errors: Any, check: Callable[..., None], price: Price
 ) -> None:
     meeting, trace = Meeting(2), ListTrace()
 

@@ -15,6 +15,7 @@ from fakeprovider_harness import (
     MalformedCalls,
     MaxTurns,
     NoProgress,
+    Price,
     RunState,
     Says,
     Status,
@@ -54,7 +55,7 @@ HALF = ("c", "write", '{"x": 1')
 
 
 def test_a_truncated_call_for_ever_stops_after_three_with_nothing_run(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     model, trace = ScriptedModel(lambda n, _: cut(HALF)), ListTrace()
     state = run(start(), model=model, tools=[ledger.write()], stop=CAP, trace=trace, price=price)
@@ -147,7 +148,7 @@ def test_of_a_cut_reply_only_whole_reads_are_run(ledger: Ledger) -> None:
 
 
 def test_the_same_malformed_call_for_ever_is_stopped_after_three(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     model, trace = ScriptedModel(lambda n, _: calls(HALF)), ListTrace()
     stop = CAP | MalformedCalls(3)

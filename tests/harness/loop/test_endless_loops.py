@@ -18,6 +18,7 @@ from fakeprovider_harness import (
     MalformedCalls,
     MaxTurns,
     NoProgress,
+    Price,
     RepeatedCalls,
     RunState,
     Status,
@@ -58,7 +59,7 @@ def again(n: int, _: Any) -> ModelReply:
 
 
 def test_the_same_call_for_ever_is_nudged_after_three_and_stopped_after_four(
-    check: Callable[..., None], price: Any
+    check: Callable[..., None], price: Price
 ) -> None:
     model, trace = ScriptedModel(again), ListTrace()
     stop = CAP | RepeatedCalls(3)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fakeprovider.server import Server
 from fakeprovider_harness import RunBusy, RunState, StaleRun, Status, Store, approve, reject, settle
 
 SCRIPT = Path(__file__).with_name("mortal_run.py")
@@ -237,7 +238,7 @@ def mortal(tmp_path: Path) -> Any:
 
 
 def test_killed_in_the_middle_of_an_answer_the_providers_journal_is_covered(
-    processes: Any, server: Any, tmp_path: Path
+    processes: Any, server: Server, tmp_path: Path
 ) -> None:
     """A real provider, a real socket: what its journal adds up to is charged, and nothing less."""
     script = SCRIPT.with_name("mortal_plan.py")

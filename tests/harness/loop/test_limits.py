@@ -153,7 +153,7 @@ def test_an_absolute_deadline_that_passed_meanwhile_keeps_the_call_from_running(
 
 
 def test_a_hung_tool_times_out_though_it_reports_progress(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     released = threading.Event()
     trace = ListTrace()

@@ -18,6 +18,7 @@ from fakeprovider_harness import (
     MaxToolCalls,
     MaxTurns,
     PermanentToolError,
+    Price,
     RunState,
     Settings,
     Status,
@@ -259,7 +260,7 @@ def both(first: Any, *more: Any) -> ModelReply:
 
 
 def test_work_and_done_in_one_reply_happen_in_that_order(
-    ledger: Ledger, check: Callable[..., None], price: Any
+    ledger: Ledger, check: Callable[..., None], price: Price
 ) -> None:
     model, trace = ScriptedModel([both(("a", "write", {"x": 1}))]), ListTrace()
     state = run(

@@ -63,7 +63,7 @@ def go(ledger: Ledger, child: ScriptedModel, price: Price, **given: Any) -> tupl
 
 
 def test_only_the_final_text_comes_back_and_the_cost_is_in_the_parents_total(
-    ledger: Ledger, price: Any
+    ledger: Ledger, price: Price
 ) -> None:
     child = ScriptedModel([calls(("x", "read", {}), usage=CHEAP), says("because", usage=CHEAP)])
     trace = ListTrace()
@@ -80,7 +80,7 @@ def test_only_the_final_text_comes_back_and_the_cost_is_in_the_parents_total(
 
 
 def test_the_limit_of_a_sub_agent_is_a_result_in_words_and_not_a_stop(
-    ledger: Ledger, price: Any
+    ledger: Ledger, price: Price
 ) -> None:
     child = ScriptedModel(lambda n, _: calls((f"x{n}", "read", {}), usage=CHEAP))
     state, model = go(ledger, child, price, settings=Settings(errors="fatal"))
@@ -100,7 +100,7 @@ def test_a_sub_agent_that_fails_or_says_nothing_gives_no_result(
 
 
 def test_what_the_sub_agent_spends_counts_against_the_parents_budget(
-    ledger: Ledger, price: Any
+    ledger: Ledger, price: Price
 ) -> None:
     child = ScriptedModel([calls(("x", "read", {})), says("because")])
     model = parent()

@@ -225,7 +225,7 @@ def test_what_cannot_be_run_is_answered_in_words_and_nobody_is_asked() -> None:
 
 
 def test_bad_arguments_for_ever_end_at_the_cap_with_nothing_run(
-    check: Callable[..., None], price: Any
+    check: Callable[..., None], price: Price
 ) -> None:
     model, trace = ScriptedModel(lambda n, _: calls((f"c{n}", "search", '{"q": '))), ListTrace()
     state = run(start(), model=model, tools=[search], stop=MaxTurns(6), trace=trace, price=price)

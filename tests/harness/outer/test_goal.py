@@ -61,7 +61,7 @@ def go(
 
 
 def test_not_met_goes_back_in_words_until_it_is_met_and_both_models_are_paid(
-    setup: Make, price: Any
+    setup: Make, price: Price
 ) -> None:
     judge, evaluator = judging(verdict("not_met", "2 tests fail"), verdict("met"))
     model = ScriptedModel([reads(0), says("done"), reads(1), says("done now")])

@@ -18,6 +18,7 @@ from fakeprovider_harness import (
     MaxCost,
     MaxTokens,
     MaxTurns,
+    Price,
     RunState,
     tool,
 )
@@ -104,7 +105,7 @@ def scheduled(setup: Setup, prompt: str = "look", every: float | None = 300) -> 
 
 
 def test_an_interval_fires_at_once_and_then_each_time_in_the_same_conversation(
-    setup: Make, price: Any
+    setup: Make, price: Price
 ) -> None:
     model, state = ScriptedModel([says("all well")], forever=True), start()
     made = setup(model)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fakeprovider_harness import Cancel, MaxTurns, RunBusy, RunState, Store, tool
+from fakeprovider_harness import Cancel, MaxTurns, Price, RunBusy, RunState, Store, Tool, tool
 from fakeprovider_harness.models.base import ModelError
 from fakeprovider_harness.models.scripted import ScriptedModel, calls, says
 from fakeprovider_harness.outer import Caps, OuterKind, OuterReport, PlanFile, Ralph, Setup, ralph
@@ -56,7 +56,7 @@ def test_a_plan_without_an_item_is_refused_and_one_that_is_ticked_is_empty(
 
 
 def test_each_run_is_fresh_gets_the_top_item_and_the_empty_plan_ends_it(
-    project: Path, hands: Any, setup: Make, price: Any
+    project: Path, hands: list[Tool], setup: Make, price: Price
 ) -> None:
     model = ScriptedModel(worker)
     report = go(Ralph(root=project), setup(model, tools=hands))
@@ -90,7 +90,7 @@ def test_an_empty_plan_starts_nothing_and_a_missing_one_is_refused_with_what_to_
 
 
 def test_an_item_ticked_while_the_check_fails_is_opened_again_and_a_standstill_ends_it(
-    project: Path, hands: Any, setup: Make, said: list[str]
+    project: Path, hands: list[Tool], setup: Make, said: list[str]
 ) -> None:
     def liar(n: int, messages: Any) -> Any:
         turn = sum(m.role == "assistant" for m in messages)
@@ -115,7 +115,7 @@ def test_fewer_failing_tests_are_progress_though_no_item_is_done(
     assert len(report.iterations) == 6
 
 
-def test_only_the_first_item_may_be_ticked(project: Path, hands: Any, setup: Make) -> None:
+def test_only_the_first_item_may_be_ticked(project: Path, hands: list[Tool], setup: Make) -> None:
     def eager(n: int, messages: Any) -> Any:
         turn = sum(m.role == "assistant" for m in messages)
         all_of_them = {"items": ["one", "two", "three"]}
@@ -138,7 +138,7 @@ def test_only_the_first_item_may_be_ticked(project: Path, hands: Any, setup: Mak
     ],
 )
 def test_a_cap_ends_it_and_counts_over_processes(
-    project: Path, hands: Any, setup: Make, caps: Caps, kind: OuterKind
+    project: Path, hands: list[Tool], setup: Make, caps: Caps, kind: OuterKind
 ) -> None:
     report = go(Ralph(root=project), setup(ScriptedModel(worker), tools=hands), caps)
     assert report.stop.kind is kind
@@ -171,7 +171,7 @@ def test_runs_that_fail_for_nothing_end_it_after_three_though_no_budget_is_used(
 
 
 def test_an_error_that_needs_a_person_ends_it_at_once_and_once_it_is_mended_it_goes_on(
-    project: Path, hands: Any, setup: Make, tmp_path: Path
+    project: Path, hands: list[Tool], setup: Make, tmp_path: Path
 ) -> None:
     model = ScriptedModel([ModelError("401: no such key", status=401)])
     with Store(tmp_path / "runs.sqlite") as store:
@@ -184,7 +184,7 @@ def test_an_error_that_needs_a_person_ends_it_at_once_and_once_it_is_mended_it_g
 
 
 def test_a_check_that_cannot_be_made_blames_nobody_and_ends_it(
-    project: Path, hands: Any, setup: Make
+    project: Path, hands: list[Tool], setup: Make
 ) -> None:
     asked: list[Claim] = []
 
@@ -236,7 +236,7 @@ def test_an_approval_that_nobody_can_give_ends_it_and_the_run_goes_on_once_it_is
 
 
 def test_a_person_ends_it_by_the_signal_or_by_a_file_and_the_run_goes_on_later(
-    project: Path, hands: Any, setup: Make, tmp_path: Path
+    project: Path, hands: list[Tool], setup: Make, tmp_path: Path
 ) -> None:
     signal = Cancel()
 
@@ -274,7 +274,7 @@ def test_two_loops_do_not_share_a_directory_and_two_directories_share_nothing(
 
 
 def test_a_prompt_may_hold_braces_and_what_a_check_asks_a_model_is_in_the_total(
-    project: Path, hands: Any, setup: Make, price: Any
+    project: Path, hands: list[Tool], setup: Make, price: Price
 ) -> None:
     judge = ScriptedModel([says('{"verdict": "met", "reason": "r"}')], forever=True)
     loop = Ralph(
@@ -291,7 +291,7 @@ def test_a_prompt_may_hold_braces_and_what_a_check_asks_a_model_is_in_the_total(
 
 
 def test_each_iteration_is_committed_if_asked_and_the_book_is_not(
-    project: Path, hands: Any, setup: Make, monkeypatch: pytest.MonkeyPatch, said: list[str]
+    project: Path, hands: list[Tool], setup: Make, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     home = project.parent / "home"
     home.mkdir()
@@ -310,7 +310,7 @@ def test_each_iteration_is_committed_if_asked_and_the_book_is_not(
 
 
 def test_a_run_that_is_gone_with_its_process_is_done_again_and_flagged(
-    project: Path, hands: Any, setup: Make
+    project: Path, hands: list[Tool], setup: Make
 ) -> None:
     class Killed(BaseException):
         pass
@@ -330,7 +330,7 @@ def test_a_run_that_is_gone_with_its_process_is_done_again_and_flagged(
 
 
 def test_a_tick_made_before_a_kill_is_still_judged_by_the_check_after_it(
-    project: Path, hands: Any, setup: Make, tmp_path: Path
+    project: Path, hands: list[Tool], setup: Make, tmp_path: Path
 ) -> None:
     def half(n: int, messages: Any) -> Any:
         return calls((f"t{n}", "tick", {"items": ["one"]})) if n == 0 else says("done")
@@ -353,7 +353,7 @@ def test_a_pass_without_a_measure_is_no_progress_by_itself(project: Path, setup:
 
 
 def test_killed_between_the_progress_line_and_the_book_it_is_written_once(
-    project: Path, hands: Any, setup: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, hands: list[Tool], setup: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         pass
