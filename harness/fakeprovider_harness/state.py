@@ -1,4 +1,8 @@
-"""Digests that tell one call from another, whatever the spacing and key order of its JSON."""
+"""The run as data, all that a process needs to go on where another one ended; and who keeps it.
+
+At the end stand the digests that tell one call from another, whatever the spacing and the order of
+keys in its JSON.
+"""
 
 from __future__ import annotations
 
@@ -38,27 +42,6 @@ from fakeprovider_harness.records import (
     VerdictKind,
     View,
 )
-
-
-def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces: equal for equal values."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def digest(*parts: Any) -> str:
-    """A digest of JSON-like values: 32 hexadecimal digits."""
-    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def of_text(text: str) -> str:
-    """What tells one result from another: 32 hexadecimal digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def of_call(tool: str, arguments: dict[str, Any]) -> str:
-    """What a decision or a cached result is bound to: the tool and its arguments."""
-    return digest(tool, arguments)
-
 
 __all__ = [
     "UNFINISHED",
@@ -328,3 +311,23 @@ class NoStore:
 
     def save(self, state: RunState, *, durable: bool = False) -> None:
         return None
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal for equal values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def digest(*parts: Any) -> str:
+    """A digest of JSON-like values: 32 hexadecimal digits."""
+    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def of_text(text: str) -> str:
+    """What tells one result from another: 32 hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def of_call(tool: str, arguments: dict[str, Any]) -> str:
+    """What a decision or a cached result is bound to: the tool and its arguments."""
+    return digest(tool, arguments)

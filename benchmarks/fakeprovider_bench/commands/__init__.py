@@ -1,1 +1,1 @@
-"""The commands of `bench`, one file per scenario that has options of its own."""
+"""The commands of `bench`, a file each; its first line is the line in `bench --help`."""

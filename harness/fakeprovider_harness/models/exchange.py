@@ -1,4 +1,4 @@
-"""One request and its answer: whole or streamed, in time or not, cancelled or not."""
+"""One request and its answer, whole or streamed, in time or not; and the connection under it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where runs are kept: what the loop needs of a store, and the one in SQLite."""
+"""Where runs are kept: the store in SQLite; what the loop needs of one stands in `state`."""
