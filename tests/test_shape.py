@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -24,6 +25,9 @@ FIRST_FLOOR = {
 }
 """Modules on the first floor of each package: a table of contents is read at a glance."""
 
+UNMAPPED = {"endpoint.py", "policies.py", "restart.py"}
+"""Modules of the bench whose names say all."""
+
 LONGEST_FILE, LONGEST_FUNCTION, MEDIAN_FILE = 400, 40, 100
 SOURCES = [path for folder in PACKAGES.values() for path in sorted(folder.rglob("*.py"))]
 
@@ -44,6 +48,20 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
 def test_the_first_floor_of_a_package_is_a_table_of_contents(package: str) -> None:
     names = [path.stem for path in PACKAGES[package].glob("*.py") if not path.stem.startswith("__")]
     assert len(names) <= FIRST_FLOOR[package], sorted(names)
+
+
+def test_the_map_names_what_is_there_and_leaves_out_no_room() -> None:
+    """Every path in ARCHITECTURE.md leads somewhere; each room and first-floor module is in it."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w*/.-]+(?:\.py|\.md|/))`", text))
+    bases = [ROOT, *PACKAGES.values(), *(folder.parent for folder in PACKAGES.values())]
+    lost = [name for name in named if not any(list(base.glob(name)) for base in bases)]
+    assert lost == []
+    words = {name.rstrip("/").rpartition("/")[2] for name in named}
+    for folder in PACKAGES.values():
+        rooms = {path.parent.name for path in folder.glob("*/__init__.py")}
+        modules = {path.name for path in folder.glob("*.py") if not path.stem.startswith("__")}
+        assert (rooms | modules) - words - UNMAPPED == set()
 
 
 @pytest.mark.parametrize("folder", [*PACKAGES.values(), ROOT / "tests"], ids=lambda path: path.name)
