@@ -65,7 +65,7 @@ def test_a_runaway_without_any_limit_is_refused_with_what_to_add() -> None:
             ("latency", "--base-url", "http://127.0.0.1:9"),
             "drop --base-url, and unset LLM_BASE_URL",
         ),
-        (("runawya", "--cap", "5"), "No such command 'runawya'"),
+        (("runawya", "--cap", "5"), "No such command 'runawya'. Did you mean 'runaway'?"),
     ],
 )
 def test_a_wrong_command_line_is_told_what_is_wrong_with_status_2(

@@ -28,6 +28,11 @@ class Commands(click.Group):
     `--resume RUN_ID` without a command is `run --resume RUN_ID`.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # what "did you mean" needs of a command stands in for it
+        self.commands.update({name: click.Command(name) for name in COMMANDS})
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and (args[0] == "--resume" or args[0].startswith("--resume=")):
             args = ["run", *args]

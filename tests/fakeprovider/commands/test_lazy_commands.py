@@ -15,12 +15,12 @@ from fakeprovider.commands.lazy_group import LazyGroup
 HEAVY = ("httpx", "jsonschema", "pytest", "sqlite3", "starlette", "tiktoken", "uvicorn", "yaml")
 
 
-@pytest.mark.parametrize("name", sorted(main.lazy_commands()))
+@pytest.mark.parametrize("name", sorted(main.lazy))
 def test_the_line_in_the_help_is_what_the_command_says_of_itself(name: str) -> None:
     command = main.get_command(click.Context(main), name)
     assert command is not None
     assert command.name == name
-    line = main.lazy_commands()[name][1]
+    line = main.lazy[name][1]
     assert command.get_short_help_str(limit=200) == line
 
 
