@@ -23,7 +23,7 @@ from fakeprovider.journal import Journal
 from fakeprovider.scripts import Script, discover
 from fakeprovider.serving.app import App
 from fakeprovider.serving.provider import Provider
-from fakeprovider.settings import Options, Settings, check_script
+from fakeprovider.settings import Options, Settings, check_script, refuse_unknown
 
 _GRACE = 0.25  # seconds that open streams have to end once the server is told to stop
 _BACKLOG = 2048
@@ -57,6 +57,7 @@ class Server:
         **options: Unpack[Options],
     ) -> None:
         check_script(script)
+        refuse_unknown("Server", options, Settings)
         settings = replace(settings or Settings(), **options)
         self._owns_journal = not isinstance(journal, Journal)
         self.journal = journal if isinstance(journal, Journal) else Journal(journal)

@@ -6,7 +6,8 @@ What is wrong is said at once: later it would be a 500 for every request.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from fakeprovider import pacing
@@ -89,6 +90,16 @@ class Settings:
                 f"chaos={self.chaos!r}: pass Chaos({self.chaos!r}), from fakeprovider.faults"
             )
         read_pace(self.pace)
+
+
+def refuse_unknown(caller: str, options: Mapping[str, object], known: type) -> None:
+    """Raise `TypeError`, naming `caller`, for an option that is no field of the dataclass `known`."""
+    names = [field.name for field in fields(known)]
+    for name in options:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            raise TypeError(f"{caller} takes no option {name!r}; {hint}")
 
 
 def check_script(script: Any) -> None:

@@ -131,3 +131,14 @@ def test_the_server_loads_no_tokenizer_before_it_counts() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
     )
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_modules_and_names_of_the_harness_are_there_when_they_are_asked_for() -> None:
+    code = (
+        "import fakeprovider_harness as harness\n"
+        "assert harness.models.ChatModel and harness.run and harness.stop.Limit\n"
+        "assert {'run', 'Store', 'MaxTurns'} <= set(dir(harness))\n"
+        "for name in ('nothing', 'a.b', '__wrapped__'): assert not hasattr(harness, name)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -15,6 +15,7 @@ from fakeprovider.errors import ApiError
 from fakeprovider.journal import Exchange, Journal
 from fakeprovider.server import Server
 from fakeprovider.serving.request_context import RequestContext
+from fakeprovider.settings import refuse_unknown
 from fakeprovider.testing import inline_scripts
 from fakeprovider.testing.driving import Drove, checked, drive_command, drive_function
 from fakeprovider.testing.inline_scripts import Given, Inline, Mapped
@@ -57,6 +58,7 @@ class FakeProvider:
         Raises `UnknownScript`, `BadScripts`, `BadFault`, and `TypeError` for what is no script.
         """
         __tracebackhide__ = True
+        refuse_unknown("run", options, RunSettings)
         settings = RunSettings(**options)
         inline = inline_scripts.read(script)
         trouble = inline_scripts.trouble_path(settings.fault, settings.chaos, settings.seed)

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """A public name; `from fakeprovider_harness import loop` finds a module without this."""
-        if find_spec(f"{__name__}.{name}") is not None:
-            raise AttributeError(f"module {__name__!r} has not loaded {name!r}")
-        return getattr(import_module(f"{__name__}.exports"), name)
+        """A public name, or a module of the package that was not imported yet."""
+        if name.isidentifier() and find_spec(f"{__name__}.{name}") is not None:
+            return import_module(f"{__name__}.{name}")
+        try:
+            return getattr(import_module(f"{__name__}.exports"), name)
+        except AttributeError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *import_module(f"{__name__}.exports").__all__})

@@ -66,3 +66,8 @@ def test_an_argument_that_there_is_not_is_refused_by_name() -> None:
     options: dict[str, Any] = {"stict": True}
     with pytest.raises(TypeError, match="'stict'"):
         Server(**options)
+
+
+def test_an_option_that_there_is_not_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(TypeError, match=r"Server takes no option .strickt.; did you mean strict\?"):
+        Server("plan", strickt=False)  # type: ignore[call-arg]

@@ -85,6 +85,8 @@ def parse_stop(text: str, names: Mapping[str, Callable[..., Condition]] | None =
         names = {name: kind.make for name, kind in STOP_CONDITIONS.items()}
     try:
         return _build(ast.parse(text, mode="eval").body, names)
+    except RecursionError as error:
+        raise ValueError(f"not a stop condition: {text[:60]!r}… is nested too deeply") from error
     except (SyntaxError, TypeError) as error:
         raise ValueError(f"not a stop condition: {text!r} ({error})") from error
 

@@ -373,3 +373,8 @@ def test_a_run_with_a_stop_that_is_none_sends_nothing() -> None:
     with pytest.raises(TypeError, match="5 is no stop condition"):
         fakeprovider_harness.run(RunState.start("task"), model=model, stop=5)  # type: ignore[arg-type]
     assert model.requests == []
+
+
+def test_a_condition_that_is_nested_too_deeply_is_no_condition() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_stop("|".join(["MaxTurns(1)"] * 3000))
