@@ -93,7 +93,7 @@ class Settings:
 
 
 def refuse_unknown(caller: str, options: Mapping[str, object], known: type) -> None:
-    """Raise `TypeError`, naming `caller`, for an option that is no field of the dataclass `known`."""
+    """Raise `TypeError`, naming `caller`, for an option that is no field of `known`."""
     names = [field.name for field in fields(known)]
     for name in options:
         if name not in names:
