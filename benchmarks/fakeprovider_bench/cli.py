@@ -56,7 +56,7 @@ class Bench(click.Group):
 def _about(name: str) -> str:
     """The first line of a command's module, read without importing it."""
     loader: Any = find_spec(f"{commands.__name__}.{name}").loader  # type: ignore[union-attr]
-    source = loader.get_source(f"{commands.__name__}.{name}")
+    source = loader.get_source(f"{commands.__name__}.{name}") or ""  # "": only compiled files
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 

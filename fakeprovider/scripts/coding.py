@@ -1,4 +1,4 @@
-"""What the coding scripts write: versions of one small file, and of its tests."""
+"""Coding scripts: one that fixes, one that circles, one that games, one that claims too soon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages beside the wire protocols: health, models, journal.
+"""The pages beside the wire protocols: home, health, models, journal, verdict.
 
 A service's endpoints take any query string, as the services do.
 """

@@ -123,6 +123,11 @@ class Run:
         return self.settings.strict
 
     @property
+    def must_strike(self) -> bool:
+        """Whether a fault that never struck fails the run."""
+        return self.settings.must_strike
+
+    @property
     def in_process(self) -> bool:
         """Whether `transport` is the way in, without a server."""
         return self.settings.in_process

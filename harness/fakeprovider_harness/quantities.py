@@ -1,4 +1,4 @@
-"""Numbers that a caller gives, refused in one plain sentence where they cannot be meant."""
+"""Checks of arguments: numbers, texts, flags; each refusal is one plain sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one manner in which things that come in kinds are registered and found by name.
+"""A registry: members of one kind, found by name. Whatever comes in kinds is registered in one.
 
 A member registers itself where it is defined; the registry knows which modules hold members and
 imports them at the first look, so that naming a kind loads nothing. Parsers, exports, strategies,

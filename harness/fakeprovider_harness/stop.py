@@ -224,7 +224,7 @@ def _literal(value: Any) -> str:
 
 def latest_turns(state: RunState) -> Iterator[TurnRecord]:
     """The turns since the run was started or resumed, the latest first."""
-    return islice(reversed(state.turns), len(state.turns) - state.leg_turns)
+    return islice(reversed(state.turns), max(0, len(state.turns) - state.leg_turns))
 
 
 def streak(values: Iterable[bool]) -> int:

@@ -84,7 +84,7 @@ def test_what_is_left_over_or_wrong_fails_the_test_by_name_and_shows_the_transcr
     # a message is printed once
     result.stdout.no_fnmatch_line("During handling of the above exception*")
     # a failure is where the test is (indented are the lines that Hypothesis offers as explanation)
-    result.stdout.no_fnmatch_line("[!E ]*fakeprovider/kit/*.py:*")
+    result.stdout.no_fnmatch_line("[!E ]*fakeprovider/testing/*.py:*")
     # Hypothesis: of all examples the smallest that fails is shown
     result.stdout.re_match_lines_random([r".*cap=4.*", r"total .* 4 requests"])
 

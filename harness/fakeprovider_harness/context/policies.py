@@ -1,4 +1,4 @@
-"""Old results left out: no request, but what they said is gone, or has to be fetched again."""
+"""The context policies: drop old results, start fresh, summarise."""
 
 from __future__ import annotations
 

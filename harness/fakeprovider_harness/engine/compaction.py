@@ -1,4 +1,4 @@
-"""When the context has to shrink, and when shrinking it has become pointless."""
+"""Shrinking the context once it is due, and when shrinking it has become pointless."""
 
 from __future__ import annotations
 

@@ -7,9 +7,8 @@ summary or a check; and a client that does not heed the signal is cut off.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
@@ -205,7 +204,7 @@ class MeteredModel:
         try:
             self._mark(grant)
             request = send(cancel=cancel, on_text=on_text)
-            reply = await _unless_deaf(request, self._run.settings.grace, cancel)
+            reply = await _cut_off_after_grace(request, self._run.settings.grace, cancel)
         except (ModelError, ModelCancelled) as error:
             why = "cancelled" if isinstance(error, ModelCancelled) else str(error)
             self._charge_failed(error.attempts, grant)
@@ -335,12 +334,12 @@ def _estimated(reply: ModelReply, grant: Grant) -> Usage:
     return msgspec.structs.replace(usage, completion_tokens=allowed)
 
 
-async def _unless_deaf(
-    request: Coroutine[Any, Any, ModelReply], grace: float, cancel: CancelSignal | None
+async def _cut_off_after_grace(
+    request: Awaitable[ModelReply], grace: float, cancel: CancelSignal | None
 ) -> ModelReply:
     """The model's reply; a client that does not heed the signal is cut off after the grace."""
     loop = asyncio.get_running_loop()
-    task = loop.create_task(request)
+    task = asyncio.ensure_future(request)
 
     def cut_off() -> None:
         tell(loop, partial(loop.call_later, grace, task.cancel))

@@ -1,4 +1,4 @@
-"""The calls of a reply on their way to results: which are next, and running them side by side."""
+"""The calls of a reply on their way to results: which are next, running them, and what failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock of a leg's retries: what is slept on it is waiting, not work.
+"""Asking again: which failures, how often, after what pause.
 
 The policy is pure; `RetryingModel` carries it out around any model client. Every attempt starts
 from nothing, and a reply is whole before anything is run, so a stream that broke half-way leaves no

@@ -68,8 +68,8 @@ def subagent(
 class _Agent:
     """What each run of a sub-agent is made of.
 
-    `first_tools` are its tools as they were when it was made: an agent that is put among its own
-    tools later has no end.
+    Prices are checked against `first_tools`, its tools as they were when it was made: if the list
+    later holds the agent itself, a check of the list would never end.
     """
 
     model: Model

@@ -93,7 +93,8 @@ class Toolbox:
 
 def _no_tool(value: object) -> str:
     if not callable(value):
-        return f"{value!r} is no tool: make one of a function with fakeprovider_harness.tool"
+        made = "make one of a function with fakeprovider_harness.tool, or build a Tool"
+        return f"{value!r} is no tool: {made}"
     name = getattr(value, "__name__", repr(value))
     return f"{name} is a function and no tool: pass tool({name}), or put @tool above it"
 

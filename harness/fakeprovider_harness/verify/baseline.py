@@ -1,4 +1,4 @@
-"""Which files a set of patterns means."""
+"""Files that must stay as they were: patterns, a baseline, and what changed."""
 
 from __future__ import annotations
 

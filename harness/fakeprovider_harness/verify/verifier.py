@@ -1,4 +1,4 @@
-"""What a verifier says of a claim to be done."""
+"""Verifiers: the claim that they are given, the verdict that they return."""
 
 from __future__ import annotations
 

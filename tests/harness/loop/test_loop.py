@@ -383,3 +383,12 @@ def test_any_script_under_any_composition_ends_with_one_reason_within_its_limits
     assert len(ledger.done) == sum(m.outcome == "ok" and m.name == "write" for m in state.messages)
     if isinstance(first, MaxToolCalls) and all(either for _, either in others):
         assert state.tool_runs <= (first.limit or 0)
+
+
+def test_a_client_may_answer_with_a_future_of_its_own() -> None:
+    class Future(ScriptedModel):
+        def ask(self, *arguments: Any, **options: Any) -> Any:
+            return asyncio.ensure_future(super().ask(*arguments, **options))
+
+    state = run(RunState.start("task"), model=Future([says("done")]), stop=MaxTurns(2))
+    assert (state.status, state.answer) == ("completed", "done")
