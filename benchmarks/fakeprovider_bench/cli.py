@@ -22,14 +22,11 @@ from fakeprovider_bench import commands
 class Bench(click.Group):
     """Each module of `commands` is a command; it is imported when it is called."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
-        super().__init__(*args, **kwargs)
-        # what "did you mean" needs of a command stands in for it
-        self.commands.update({name: click.Command(name) for name in names})
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.commands:
+        if cmd_name not in self.list_commands(ctx):
             return None
         import_module(f"{commands.__name__}.{cmd_name}")
         from fakeprovider_bench.options import COMMANDS
@@ -44,7 +41,9 @@ class Bench(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in self.commands:
+        if name not in self.list_commands(ctx):
+            # what "did you mean" needs of a command stands in for it
+            self.commands.update((known, click.Command(known)) for known in self.list_commands(ctx))
             from fakeprovider_scenarios import SCENARIOS  # late: only a mistake needs them
 
             if name in SCENARIOS:
